@@ -1,0 +1,13 @@
+// Package anelab carries the files that the simulate command works on when it is given nothing: published configurations,
+// a tiny checkpoint with its goldens, and the measurements that the cost model is fitted on. Provenance of every file:
+// testdata/README.md.
+//
+// The libraries live in the packages below; start at the README.
+package anelab
+
+import "embed"
+
+// Files holds testdata/configs, testdata/measured and the tiny checkpoint of testdata/golden.
+//
+//go:embed testdata/configs testdata/measured testdata/golden/tiny-e2b/bf16 testdata/golden/tiny-e2b/*.safetensors testdata/golden/tiny-e2b/*.json testdata/golden/formula
+var Files embed.FS

@@ -1,0 +1,15 @@
+// Package chunking answers: how are the layers cut into programs, what crosses each cut, and what does every op move?
+//
+// A [Layout] is what a person wants, written as text:
+//
+//	L0-7 | L8-24 | L25-34+head
+//
+// [Layout.Plan] turns it into a [Plan]: for every chunk the exact ports (name, shape, bytes) and ops (weight bytes, MACs,
+// KV bytes). The chunked executor, the cost model and the emitter read the plan and nothing else, so what is priced is what
+// is run (spec design.md D4).
+//
+// A [Chunk] depends only on its layers, its settings and the context, never on its neighbours' settings, so chunks are
+// immutable, shared and cached; a plan is a list of pointers, and a million plans take a second.
+//
+// Layer ranges are half-open [Lo, Hi) in code and inclusive in text: L0-7 is Lo 0, Hi 8.
+package chunking
