@@ -1,39 +1,11 @@
 package chunking
 
 import (
+	"fmt"
+
 	"anelab/gemma4"
 	"anelab/quant"
 )
-
-// Layout is what a person asks for. The zero values mean: int4g32 weights, explicit KV I/O, one query token.
-type Layout struct {
-	Cuts        []Cut       // in layer order, covering every layer once
-	Context     int         // C, compiled into the chunks; 0 = 2048
-	QueryTokens int         // T per call; 0 = 1 (decode)
-	KVMode      KVMode      //
-	Attn        []LayerAttn // per-layer attention policies that differ from the model's own
-}
-
-// Cut is one chunk as asked for.
-type Cut struct {
-	Lo, Hi  int            // layers [Lo, Hi); Lo == Hi for a chunk that is only the head
-	Head    bool           // final norm, LM head, soft-cap and argmax belong to it
-	Weights quant.Encoding // of its linears; zero = int4g32
-}
-
-// KVMode says how keys and values reach a chunk.
-type KVMode uint8
-
-// Only explicit I/O is planned so far: caches are inputs and outputs of every call (spec forward.md §4.1).
-const (
-	ExplicitIO KVMode = iota
-)
-
-// LayerAttn replaces the attention policy of one layer, or of all full layers (Layer −1), by its text form (spec design.md D3).
-type LayerAttn struct {
-	Layer  int
-	Policy string
-}
 
 // Plan is everything derived from a layout for one model.
 type Plan struct {
@@ -41,12 +13,6 @@ type Plan struct {
 	Model   *Model
 	Context int // C
 	Chunks  []*Chunk
-}
-
-// Model is the resolved configuration that plans are made for.
-type Model struct {
-	Config gemma4.Config
-	Layers []gemma4.Layer
 }
 
 // Chunk is one program: immutable, shared between plans.
@@ -59,6 +25,9 @@ type Chunk struct {
 	Ops     []Op
 	Totals  Totals
 }
+
+// String is the chunk as layout text writes it: "L8-24", "L25-34+head", "head".
+func (c *Chunk) String() string { return Cut{Lo: c.Lo, Hi: c.Hi, Head: c.Head}.String() }
 
 // Port is one input or output tensor of a chunk.
 type Port struct {
@@ -81,17 +50,29 @@ const (
 // Role groups ports by what they cost and by who fills them.
 type Role uint8
 
-// Ports of spec forward.md §4.0–4.5.
+// Ports of spec forward.md §4.0–4.5 and §4.10.
 const (
 	RoleHidden  Role = iota // hidden_states, hidden_states_out
 	RoleMask                // causal_mask_full, causal_mask_sliding
-	RoleUpdate              // update_mask
+	RoleUpdate              // update_mask, update_indicator
 	RolePLE                 // per_layer_raw, per_layer_combined, per_layer_combined_out
 	RoleRope                // cos_s, sin_s, cos_f, sin_f
-	RoleCache               // K/V_sliding_in/out, K/V_full_in/out: the chunk's own KV
+	RoleCache               // K/V_sliding_in/out, K/V_full_in/out, new_K/V_*: the chunk's own KV
 	RoleHandoff             // kv13_k, kv13_v, kv14_k, kv14_v: a donor's KV for later chunks
-	RoleToken               // token_id, token_logit
+	RoleToken               // token_id, token_logit, token_ids
 )
+
+// Bytes is the size of the port in a Core ML call.
+func (p Port) Bytes() int64 {
+	n := int64(2)
+	if p.Type == Int32 {
+		n = 4
+	}
+	for _, d := range p.Shape {
+		n *= int64(d)
+	}
+	return n
+}
 
 // OpKind names an op of the plan.
 type OpKind string
@@ -145,14 +126,77 @@ type Totals struct {
 	PLEModel        bool  // carries per_layer_model_projection
 }
 
-// Bytes is the size of the port in a Core ML call.
-func (p Port) Bytes() int64 {
-	n := int64(2)
-	if p.Type == Int32 {
-		n = 4
+// Totals sums the chunks: what one call of each of them, one after the other, moves and computes.
+func (p *Plan) Totals() Totals {
+	var t Totals
+	for _, c := range p.Chunks {
+		t.add(&c.Totals)
 	}
-	for _, d := range p.Shape {
-		n *= int64(d)
+	return t
+}
+
+func (t *Totals) add(o *Totals) {
+	t.Layers += o.Layers
+	t.FullOwn += o.FullOwn
+	t.FullShared += o.FullShared
+	t.SlidingOwn += o.SlidingOwn
+	t.SlidingShared += o.SlidingShared
+	t.LinearParams += o.LinearParams
+	t.LinearBytes += o.LinearBytes
+	t.WeightBytes += o.WeightBytes
+	t.MACs += o.MACs
+	t.KVReadBytes += o.KVReadBytes
+	t.CacheBytes += o.CacheBytes
+	t.CacheInBytes += o.CacheInBytes
+	t.HandoffInBytes += o.HandoffInBytes
+	t.HandoffOutBytes += o.HandoffOutBytes
+	t.InputBytes += o.InputBytes
+	t.OutputBytes += o.OutputBytes
+	t.PLEModel = t.PLEModel || o.PLEModel
+}
+
+// Handoff is one donor's keys and values leaving the chunk that owns them.
+type Handoff struct {
+	Layer int         // the donor
+	Kind  gemma4.Kind // sliding travels as kv13_*, full as kv14_*, on every model
+	From  int         // chunk that owns the donor
+	To    []int       // chunks that read it, ascending
+	Bytes int64       // K and V, once
+}
+
+// Crosses reports whether the hand-off passes the cut between chunk i and chunk i+1.
+func (h Handoff) Crosses(i int) bool { return h.From <= i && i < h.To[len(h.To)-1] }
+
+func (h Handoff) String() string {
+	return fmt.Sprintf("layer %d (%s) from chunk %d to %v", h.Layer, h.Kind, h.From, h.To)
+}
+
+// Handoffs lists the KV donors that cross a cut, sliding before full.
+func (p *Plan) Handoffs() []Handoff {
+	var all []Handoff
+	for _, kind := range []gemma4.Kind{gemma4.Sliding, gemma4.Full} {
+		h := Handoff{Layer: p.Model.kinds[kind].donor, Kind: kind}
+		for i, c := range p.Chunks {
+			if bytes := handoffBytes(c.Outputs, kind); bytes > 0 {
+				h.From, h.Bytes = i, bytes
+			}
+			if handoffBytes(c.Inputs, kind) > 0 {
+				h.To = append(h.To, i)
+			}
+		}
+		if len(h.To) > 0 {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+func handoffBytes(ports []Port, kind gemma4.Kind) int64 {
+	var n int64
+	for _, p := range ports {
+		if p.Role == RoleHandoff && (p.Name == handoffNames[kind][0] || p.Name == handoffNames[kind][1]) {
+			n += p.Bytes()
+		}
 	}
 	return n
 }

@@ -1,0 +1,92 @@
+package chunking
+
+import (
+	"anelab/gemma4"
+	"anelab/quant"
+)
+
+// paletteFloor: a weight of at most this many elements is left in fp16 by the palettiser (spec forward.md §4.0).
+const paletteFloor = 2048
+
+// ops lists the chunk's work in the order in which a graph does it.
+func (g *graphs) ops(c *Chunk) []Op {
+	m := g.model
+	w := weigher{weights: c.Weights, tokens: int64(g.tokens)}
+	hidden, ple := m.Config.HiddenSize, m.Config.HiddenSizePerLayer
+	var ops []Op
+	if c.Lo == 0 && c.Hi > 0 && m.hasPLE() {
+		ops = append(ops, w.linear(OpPLEModel, -1, m.pleWidth(), hidden), w.gains(-1, ple))
+	}
+	for _, l := range g.layers(c) {
+		ops = append(ops, w.gains(l.Index, m.layerGains(l)))
+		ops = w.attention(ops, l, hidden)
+		ops = append(ops, g.attend(l),
+			w.linear(OpO, l.Index, hidden, l.Heads*l.HeadDim),
+			w.linear(OpGate, l.Index, l.FFN, hidden), w.linear(OpUp, l.Index, l.FFN, hidden), w.linear(OpDown, l.Index, hidden, l.FFN))
+		if m.hasPLE() {
+			ops = append(ops, w.linear(OpPLEGate, l.Index, ple, hidden), w.linear(OpPLEProj, l.Index, hidden, ple))
+		}
+	}
+	if c.Head {
+		ops = append(ops, w.gains(-1, hidden), w.linear(OpHead, -1, m.Config.VocabSize, hidden))
+	}
+	return ops
+}
+
+// weigher makes ops with weights.
+type weigher struct {
+	weights quant.Encoding
+	tokens  int64 // T
+}
+
+// linear is a product with a weight [rows, cols].
+func (w weigher) linear(kind OpKind, layer, rows, cols int) Op {
+	enc := w.weights
+	if enc.Palette() && rows*cols <= paletteFloor {
+		enc = quant.DenseF16
+	}
+	return Op{Kind: kind, Layer: layer, Rows: rows, Cols: cols, Encoding: enc, WeightBytes: enc.Bytes(rows, cols),
+		MACs: w.tokens * int64(rows) * int64(cols)}
+}
+
+// gains are fp16 vectors, n values together; what they multiply is not counted.
+func (w weigher) gains(layer, n int) Op {
+	return Op{Kind: OpNorm, Layer: layer, Rows: n, Cols: 1, Encoding: quant.DenseF16, WeightBytes: quant.DenseF16.Bytes(n, 1)}
+}
+
+// attention appends the projections in front of the mix. A shared layer has only queries; with KEqV the values are the raw
+// key projection, so there is no v_proj.
+func (w weigher) attention(ops []Op, l gemma4.Layer, hidden int) []Op {
+	ops = append(ops, w.linear(OpQ, l.Index, l.Heads*l.HeadDim, hidden))
+	if !l.OwnsKV() {
+		return ops
+	}
+	ops = append(ops, w.linear(OpK, l.Index, l.KVWidth(), hidden))
+	if l.KEqV {
+		return ops
+	}
+	return append(ops, w.linear(OpV, l.Index, l.KVWidth(), hidden))
+}
+
+// attend is QKᵀ and PV: H·d products each per query and row. The graph is static, so it works on all rows of the cache;
+// the rows that hold something to read are at most C (spec forward.md §8.3, §8.5).
+func (g *graphs) attend(l gemma4.Layer) Op {
+	rows := int64(g.seen[l.Index])
+	const kAndV, fp16 = 2, 2
+	return Op{Kind: OpAttention, Layer: l.Index,
+		MACs:        kAndV * int64(l.Heads) * int64(l.HeadDim) * rows * int64(g.tokens),
+		KVReadBytes: kAndV * fp16 * int64(l.KVWidth()) * min(rows, int64(g.context))}
+}
+
+// layerGains counts the values of a layer outside its linears: norms of the hidden state before and after attention and MLP
+// and after the per-layer input, of queries and keys, and the layer scalar (spec forward.md §3.2).
+func (m *Model) layerGains(l gemma4.Layer) int {
+	n := 4*m.Config.HiddenSize + l.HeadDim + 1
+	if m.hasPLE() {
+		n += m.Config.HiddenSize
+	}
+	if l.OwnsKV() {
+		n += l.HeadDim
+	}
+	return n
+}
