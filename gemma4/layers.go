@@ -69,7 +69,25 @@ func (c Config) Layers() ([]Layer, error) {
 			return nil, err
 		}
 	}
+	if err := checkKinds(layers); err != nil {
+		return nil, err
+	}
 	return layers, c.resolveSources(layers)
+}
+
+// checkKinds makes sure that layers of one kind share one RoPE table and one cache width.
+func checkKinds(layers []Layer) error {
+	seen := map[Kind]Layer{}
+	for _, l := range layers {
+		first, ok := seen[l.Kind]
+		if !ok {
+			seen[l.Kind] = l
+		} else if l.HeadDim != first.HeadDim || l.KVHeads != first.KVHeads {
+			return &format.Error{Field: "per_layer_config", Got: fmt.Sprintf("layer %d: %d kv heads of width %d", l.Index, l.KVHeads, l.HeadDim),
+				Want: fmt.Sprintf("%d of width %d as the other %s layers", first.KVHeads, first.HeadDim, l.Kind)}
+		}
+	}
+	return nil
 }
 
 func (c Config) checkSizes() error {
@@ -244,10 +262,6 @@ func (c Config) resolveSources(layers []Layer) error {
 		if !ok {
 			return &format.Error{Field: "num_kv_shared_layers", Got: fmt.Sprintf("layer %d is %s and shared", i, l.Kind),
 				Want: fmt.Sprintf("a %s layer among the first %d to share with", l.Kind, firstShared)}
-		}
-		if d := layers[src]; d.HeadDim != l.HeadDim || d.KVHeads != l.KVHeads {
-			return &format.Error{Field: fmt.Sprintf("layer %d", i), Got: fmt.Sprintf("kv heads %d×%d", l.KVHeads, l.HeadDim),
-				Want: fmt.Sprintf("%d×%d as its donor, layer %d", d.KVHeads, d.HeadDim, src)}
 		}
 		l.KVSource = src
 	}

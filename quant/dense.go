@@ -114,3 +114,18 @@ func Overflows(m Matrix) int {
 	}
 	return n
 }
+
+// ScaledF16 is a copy of m with every element multiplied by c and rounded to fp16: a constant folded into a weight.
+func ScaledF16(m Matrix, c float32) Matrix {
+	d, ok := m.(*dense)
+	if !ok {
+		panic("quant: ScaledF16: only dense weights can be folded")
+	}
+	return narrow(d, F16, func(x float32) uint16 { return half.F32ToF16(x * c) })
+}
+
+// Translated reports whether a dense matrix is read through a table other than its own type's: a bf16 matrix seen as fp16.
+func Translated(m Matrix) bool {
+	d, ok := m.(*dense)
+	return ok && d.dtype == BF16 && d.table != nil
+}

@@ -1,0 +1,75 @@
+package attention
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"anelab/internal/format"
+	"anelab/swa"
+)
+
+// Policy says which positions a query sees and what must be kept for that.
+type Policy interface {
+	fmt.Stringer
+	// Groups lists the sets of query heads that share a visibility rule; one group for most policies.
+	Groups(heads int) []HeadGroup
+	// Visible appends to dst the absolute positions that a query of group g sees, as ascending disjoint spans. dst lets a
+	// decode step allocate nothing.
+	Visible(dst []swa.Span, g int, pos int) []swa.Span
+	// Keep says which rows must stay.
+	Keep() swa.Retention
+}
+
+// HeadGroup is query heads [Lo, Hi).
+type HeadGroup struct{ Lo, Hi int }
+
+// Full sees everything up to itself.
+type Full struct{}
+
+func (Full) String() string { return "full" }
+
+// Groups is all heads.
+func (Full) Groups(heads int) []HeadGroup { return []HeadGroup{{0, heads}} }
+
+// Visible is 0 … pos.
+func (Full) Visible(dst []swa.Span, _ int, pos int) []swa.Span {
+	return append(dst, swa.Span{Lo: 0, Hi: pos + 1})
+}
+
+// Keep is everything.
+func (Full) Keep() swa.Retention { return swa.All }
+
+// Sliding sees the last Window positions, itself included.
+type Sliding struct{ Window int }
+
+func (s Sliding) String() string { return fmt.Sprintf("sliding:%d", s.Window) }
+
+// Groups is all heads.
+func (Sliding) Groups(heads int) []HeadGroup { return []HeadGroup{{0, heads}} }
+
+// Visible is pos−W+1 … pos.
+func (s Sliding) Visible(dst []swa.Span, _ int, pos int) []swa.Span {
+	return append(dst, swa.Span{Lo: max(pos-s.Window+1, 0), Hi: pos + 1})
+}
+
+// Keep is the last W rows.
+func (s Sliding) Keep() swa.Retention { return swa.Last(s.Window) }
+
+// names lists what Parse knows, for suggestions.
+var names = []string{"full", "sliding"}
+
+// Parse reads a policy's text form; String writes it back.
+func Parse(text string) (Policy, error) {
+	name, arg, has := strings.Cut(text, ":")
+	switch {
+	case name == "full" && !has:
+		return Full{}, nil
+	case name == "sliding":
+		if w, err := strconv.Atoi(arg); err == nil && w >= 1 && w <= 1<<24 && strconv.Itoa(w) == arg {
+			return Sliding{w}, nil
+		}
+		return nil, &format.Error{Field: "attn", Got: strconv.Quote(text), Want: "sliding:<positions>, for example sliding:512"}
+	}
+	return nil, &format.Error{Field: "attn", Got: strconv.Quote(text), Want: "full or sliding:<positions>", Fix: format.DidYouMean(name, names)}
+}

@@ -1,0 +1,147 @@
+package gemma4
+
+import (
+	"fmt"
+	"math"
+
+	"anelab/attention"
+	"anelab/internal/arith"
+	"anelab/internal/format"
+	"anelab/quant"
+)
+
+// Model is a loaded model in one numerics mode: immutable, safe for concurrent use by any number of States.
+type Model struct {
+	Config Config
+	Layers []Layer
+	// Warnings are findings at load that do not stop the model, for example weights that overflow in this mode.
+	Warnings []error
+
+	a        arith.Arithmetic
+	w        *modelWeights
+	policies []attention.Policy      // per layer
+	groups   [][]attention.HeadGroup // per layer
+	freq     [2][]float32            // RoPE frequencies per Kind, [d/2]
+}
+
+// Options are the choices made at load.
+type Options struct {
+	// Policies replaces the attention policy of single layers.
+	Policies map[int]attention.Policy
+}
+
+// Load reads all weights of a checkpoint. Dense weights stay where the source maps them.
+func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
+	layers, err := c.Layers()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Config: c, Layers: layers, a: a}
+	if err := m.resolvePolicies(o.Policies); err != nil {
+		return nil, err
+	}
+	for _, y := range layers {
+		if m.freq[y.Kind] == nil {
+			m.freq[y.Kind] = arith.InvFreq(y.Rope.Theta, y.HeadDim, y.Rope.Pairs)
+		}
+	}
+	l := &loader{src: src, a: a}
+	m.w = l.load(c, layers)
+	m.Warnings = l.warnings
+	return m, l.err
+}
+
+// Arithmetic is the numerics mode the model was loaded for.
+func (m *Model) Arithmetic() arith.Arithmetic { return m.a }
+
+// Policy is the attention policy of layer l.
+func (m *Model) Policy(l int) attention.Policy { return m.policies[l] }
+
+// Policy is the layer's own attention policy.
+func (l Layer) Policy() attention.Policy {
+	if l.Kind == Sliding {
+		return attention.Sliding{Window: l.Window}
+	}
+	return attention.Full{}
+}
+
+func (m *Model) resolvePolicies(override map[int]attention.Policy) error {
+	for i := range override {
+		if i < 0 || i >= len(m.Layers) {
+			return &format.Error{Field: "attn", Got: fmt.Sprintf("a policy for layer %d", i), Want: fmt.Sprintf("0 to %d", len(m.Layers)-1)}
+		}
+	}
+	for i, y := range m.Layers {
+		p := y.Policy()
+		if o, ok := override[i]; ok {
+			p = o
+		}
+		m.policies = append(m.policies, p)
+		m.groups = append(m.groups, p.Groups(y.Heads))
+	}
+	return nil
+}
+
+// invSqrt is n^−½.
+func invSqrt(n int) float64 { return 1 / math.Sqrt(float64(n)) }
+
+// Embed fills x [T, D] with the scaled embeddings of tokens.
+func (m *Model) Embed(x []float32, tokens []int) {
+	m.lookup(x, m.w.embed, tokens, m.Config.HiddenSize)
+}
+
+// PLERaw fills raw [T, L, P] with the scaled rows of the per-layer table; layer l owns columns [l·P, (l+1)·P).
+func (m *Model) PLERaw(raw []float32, tokens []int) {
+	m.lookup(raw, m.w.pleTable, tokens, m.Config.HiddenSizePerLayer)
+}
+
+// lookup gathers rows of a table and scales them by √width.
+func (m *Model) lookup(x []float32, table quant.Matrix, tokens []int, width int) {
+	n, scale := table.Cols(), math.Sqrt(float64(width))
+	for t, id := range tokens {
+		row := x[t*n : (t+1)*n]
+		table.Row(row, id)
+		m.a.EmbeddingScale(row, row, scale)
+	}
+}
+
+// CombinePLE turns raw table rows into the per-layer inputs, in place: ple = (RMS(W·x·D^−½) + raw)·2^−½ with x [T, D] the
+// scaled embeddings and ple [T, L, P] (spec forward.md §2.2). proj is scratch of the same size.
+func (m *Model) CombinePLE(ple, proj, x []float32) {
+	p, t := m.Config.HiddenSizePerLayer, len(x)/m.Config.HiddenSize
+	m.a.Linear(proj, m.w.pleModel, x, t)
+	if m.w.pleModelRest != 1 {
+		m.a.Scale(proj, proj, m.w.pleModelRest)
+	}
+	m.a.RMSNorm(proj, proj, m.w.pleNorm, p, m.Config.RMSNormEps)
+	m.a.Add(ple, proj, ple)
+	m.a.Scale(ple, ple, math.Sqrt2/2)
+}
+
+// FinalNorm is y = RMS(x; norm), rows of D.
+func (m *Model) FinalNorm(y, x []float32) {
+	m.a.RMSNorm(y, x, m.w.norm, m.Config.HiddenSize, m.Config.RMSNormEps)
+}
+
+// Logits fills pre [T, V] = E·x with the tied, unscaled embedding, and capped [T, V] with the soft-capped values. The two may
+// be one slice.
+func (m *Model) Logits(capped, pre, x []float32) {
+	m.a.Linear(pre, m.w.head, x, len(x)/m.Config.HiddenSize)
+	if limit := m.Config.FinalLogitSoftcapping; limit > 0 {
+		m.a.SoftCap(capped, pre, limit)
+	} else {
+		copy(capped, pre)
+	}
+}
+
+// Argmax is the index of the greatest value, the lowest on a tie, after the soft-cap: rounding makes ties, and the cap decides
+// them (spec forward.md §2.10).
+func Argmax(logits []float32) int {
+	best := 0
+	for i, v := range logits {
+		if v > logits[best] {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,211 @@
+package gemma4
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"anelab/internal/format"
+	"anelab/swa"
+)
+
+// ErrNotFinite says that a forward pass produced NaN or infinity; its argmax would be meaningless.
+var ErrNotFinite = errors.New("logits are not finite: a value overflowed this numerics mode")
+
+// State is one sequence: what its layers remember, and scratch. Not safe for concurrent use.
+type State struct {
+	model   *Model
+	context int
+	batch   int
+	stores  []swa.Store
+	ws      Workspace
+	pass    Pass
+	x, ple  []float32
+	normed  []float32
+	pre     []float32
+	logits  []float32
+	one     [1]int
+	tracer  Tracer
+}
+
+// defaultBatch is how many prompt tokens go through the layers at once.
+const defaultBatch = 256
+
+// NewState allocates the memory of a sequence of at most context positions.
+func (m *Model) NewState(context int) (*State, error) {
+	if context < 1 || (m.Config.MaxPositionEmbeddings > 0 && context > m.Config.MaxPositionEmbeddings) {
+		return nil, &format.Error{Field: "context", Got: fmt.Sprint(context), Want: fmt.Sprintf("1 to %d positions", m.Config.MaxPositionEmbeddings)}
+	}
+	return &State{model: m, context: context, batch: defaultBatch, stores: m.newStores(context)}, nil
+}
+
+// newStores gives every owner a store that satisfies all its readers.
+func (m *Model) newStores(context int) []swa.Store {
+	keep := map[int]swa.Retention{}
+	for i, y := range m.Layers {
+		r := m.policies[i].Keep()
+		if before, ok := keep[y.KVSource]; ok {
+			r = r.Union(before)
+		}
+		keep[y.KVSource] = r
+	}
+	stores := make([]swa.Store, len(m.Layers))
+	for i, r := range keep {
+		stores[i] = swa.New(r, swa.Shape{KVHeads: m.Layers[i].KVHeads, HeadDim: m.Layers[i].HeadDim}, context)
+	}
+	return stores
+}
+
+// Next is the position of the next token.
+func (s *State) Next() int { return s.stores[0].Next() }
+
+// Context is the number of positions the state has room for.
+func (s *State) Context() int { return s.context }
+
+// Store is what layer l remembers; nil for layers that share another's.
+func (s *State) Store(l int) swa.Store { return s.stores[l] }
+
+// SetBatch limits how many prompt tokens go through the layers at once; results do not depend on it.
+func (s *State) SetBatch(t int) { s.batch = max(t, 1) }
+
+// Listen sends the intermediate tensors of every later call to the tracer, and makes calls compute the logits of all their
+// rows; nil stops it.
+func (s *State) Listen(t Tracer) { s.tracer = t }
+
+// Truncate forgets positions p and above, to go on differently from there. It fails, and changes nothing, where a sliding
+// layer no longer holds the rows before p.
+func (s *State) Truncate(p int) error {
+	for _, st := range s.stores {
+		if st == nil {
+			continue
+		}
+		if h := st.Held(); p != st.Next() && p-1 < h.Lo && p > 0 {
+			return &swa.ErrWindowMoved{Position: p, Held: h}
+		}
+	}
+	for _, st := range s.stores {
+		if st == nil {
+			continue
+		}
+		if err := st.Truncate(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prefill feeds tokens and returns the logits [V] that follow the last of them. The slice is valid until the next call.
+func (s *State) Prefill(ctx context.Context, tokens []int) ([]float32, error) {
+	if err := s.check(tokens); err != nil {
+		return nil, err
+	}
+	for len(tokens) > s.batch {
+		if err := s.call(ctx, tokens[:s.batch]); err != nil {
+			return nil, err
+		}
+		tokens = tokens[s.batch:]
+	}
+	if err := s.call(ctx, tokens); err != nil {
+		return nil, err
+	}
+	return s.head()
+}
+
+// Step feeds one token and returns the logits [V] that follow it.
+func (s *State) Step(ctx context.Context, token int) ([]float32, error) {
+	s.one[0] = token
+	return s.Prefill(ctx, s.one[:])
+}
+
+func (s *State) check(tokens []int) error {
+	if len(tokens) == 0 {
+		return &format.Error{Field: "prompt", Got: "no tokens", Want: "at least one"}
+	}
+	if n := s.Next() + len(tokens); n > s.context {
+		return &format.Error{Field: "context", Got: fmt.Sprintf("%d positions", n), Want: fmt.Sprintf("at most %d", s.context),
+			Fix: "ask for a longer context; positions are never shifted, a window cache cannot be re-based"}
+	}
+	vocab := s.model.Config.VocabSize
+	if s.model.Config.HiddenSizePerLayer > 0 {
+		vocab = min(vocab, s.model.Config.VocabSizePerLayerInput)
+	}
+	for i, id := range tokens {
+		if id < 0 || id >= vocab {
+			return &format.Error{Field: fmt.Sprintf("token %d", i), Got: fmt.Sprintf("id %d", id), Want: fmt.Sprintf("0 to %d", vocab-1)}
+		}
+	}
+	return nil
+}
+
+// call runs one batch through all layers and commits it.
+func (s *State) call(ctx context.Context, tokens []int) error {
+	m, p := s.model, &s.pass
+	*p = Pass{First: s.Next(), T: len(tokens), Stores: s.stores, Trace: s.tracer}
+	m.Begin(p, &s.ws)
+	s.tapRope(p)
+	s.x = grow(s.x, p.T*m.Config.HiddenSize)
+	p.X = s.x
+	m.Embed(p.X, tokens)
+	p.tap(PointEmbeds, -1, p.X, p.T, m.Config.HiddenSize)
+	if n := len(m.Layers) * m.Config.HiddenSizePerLayer; n > 0 {
+		s.ple, s.ws.proj = grow(s.ple, p.T*n), grow(s.ws.proj, p.T*n)
+		p.PLE = s.ple
+		m.PLERaw(p.PLE, tokens)
+		m.CombinePLE(p.PLE, s.ws.proj, p.X)
+		p.tap(PointPLE, -1, p.PLE, p.T, len(m.Layers), m.Config.HiddenSizePerLayer)
+	}
+	if err := m.RunLayers(ctx, p, 0, len(m.Layers)); err != nil {
+		return err
+	}
+	for _, st := range s.stores {
+		if st != nil {
+			st.Commit()
+		}
+	}
+	s.tapHead(p)
+	return nil
+}
+
+// head computes the logits of the last row of the last call.
+func (s *State) head() ([]float32, error) {
+	m, d := s.model, s.model.Config.HiddenSize
+	s.normed, s.pre, s.logits = grow(s.normed, d), grow(s.pre, m.Config.VocabSize), grow(s.logits, m.Config.VocabSize)
+	m.FinalNorm(s.normed, s.pass.X[(s.pass.T-1)*d:])
+	m.Logits(s.logits, s.pre, s.normed)
+	for _, v := range s.logits {
+		if v-v != 0 || math.IsNaN(float64(v)) {
+			return nil, ErrNotFinite
+		}
+	}
+	return s.logits, nil
+}
+
+// tapRope traces the rotary tables of the call.
+func (s *State) tapRope(p *Pass) {
+	if p.Trace == nil {
+		return
+	}
+	points := [2][2]Point{Sliding: {PointRopeCosSliding, PointRopeSinSliding}, Full: {PointRopeCosFull, PointRopeSinFull}}
+	for kind, r := range p.Rope {
+		d := len(r.Cos) / p.T
+		if d > 0 {
+			p.tap(points[kind][0], -1, r.Cos, p.T, d)
+			p.tap(points[kind][1], -1, r.Sin, p.T, d)
+		}
+	}
+}
+
+// tapHead traces norm and logits of every row of the call.
+func (s *State) tapHead(p *Pass) {
+	if p.Trace == nil {
+		return
+	}
+	m, d, v := s.model, s.model.Config.HiddenSize, s.model.Config.VocabSize
+	normed, pre, capped := make([]float32, p.T*d), make([]float32, p.T*v), make([]float32, p.T*v)
+	m.FinalNorm(normed, p.X)
+	m.Logits(capped, pre, normed)
+	p.tap(PointFinalNorm, -1, normed, p.T, d)
+	p.tap(PointLogitsPre, -1, pre, p.T, v)
+	p.tap(PointLogits, -1, capped, p.T, v)
+}

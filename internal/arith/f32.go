@@ -1,0 +1,125 @@
+package arith
+
+import (
+	"math"
+	"sync"
+
+	"anelab/internal/kernel"
+	"anelab/quant"
+	"anelab/swa"
+)
+
+// f32 computes and stores in float32. Results do not depend on the number of threads or on batch and chunk borders; they may
+// differ between kernels and architectures in the last bits.
+type f32 struct{ rounded }
+
+func newF32(pool *kernel.Pool) *f32 {
+	keep := func(x float32) float32 { return x }
+	return &f32{rounded: rounded{
+		name: "f32", round: keep, pool: pool,
+		constant: func(c float64) float64 { return float64(float32(c)) },
+		exp:      func(x float32) float32 { return float32(math.Exp(float64(x))) },
+		tanh:     func(x float32) float32 { return float32(math.Tanh(float64(x))) },
+		gelu:     func(x float32) float32 { return float32(gelu64(float64(x))) },
+	}}
+}
+
+func (a *f32) Weight(w quant.Matrix) quant.Matrix { return w }
+
+func (a *f32) ScaledWeight(w quant.Matrix, c float64) (quant.Matrix, float64) { return w, c }
+
+// EmbeddingScale multiplies by the scale as float32.
+func (a *f32) EmbeddingScale(y, row []float32, scale float64) { a.Scale(y, row, scale) }
+
+func (a *f32) Linear(y []float32, w quant.Matrix, x []float32, t int) {
+	checkLinear(y, w, x, t)
+	j := jobs32.Get().(*linear32)
+	*j = linear32{y: y, x: x, w: w, t: t}
+	a.pool.Do(w.Rows(), grain(w, t), j)
+	*j = linear32{}
+	jobs32.Put(j)
+}
+
+var jobs32 = sync.Pool{New: func() any { return new(linear32) }}
+
+// linear32 is Linear with float32 sums.
+type linear32 struct {
+	y, x []float32
+	w    quant.Matrix
+	t    int
+}
+
+func (j *linear32) Run(lo, hi int) {
+	rows, cols := j.w.Rows(), j.w.Cols()
+	buf := rowBuffer(cols)
+	defer rowBuffers.Put(buf)
+	row := (*buf)[:cols]
+	for r := lo; r < hi; r++ {
+		j.w.Row(row, r)
+		i := 0
+		for ; i+2 <= j.t; i += 2 {
+			j.y[i*rows+r], j.y[(i+1)*rows+r] = kernel.DotPair(row, j.x[i*cols:(i+1)*cols], j.x[(i+1)*cols:(i+2)*cols])
+		}
+		if i < j.t {
+			j.y[i*rows+r] = kernel.Dot(row, j.x[i*cols:(i+1)*cols])
+		}
+	}
+}
+
+// RMSNorm sums squares in float64: cheap, and closer to the true value than any float32 order.
+func (a *f32) RMSNorm(y, x, gain []float32, n int, eps float64) {
+	for i := 0; i < len(x); i += n {
+		row, out := x[i:i+n], y[i:i+n]
+		r := float32(1 / math.Sqrt(kernel.Dot64(row, row)/float64(n)+eps))
+		for k, v := range row {
+			out[k] = v * r
+			if gain != nil {
+				out[k] *= gain[k]
+			}
+		}
+	}
+}
+
+func (a *f32) VNorm(y, x []float32, n int, eps float64) { a.RMSNorm(y, x, nil, n, eps) }
+
+func (a *f32) Scores(s, q []float32, k swa.View, spans []swa.Span) {
+	i := 0
+	for _, span := range spans {
+		for p := span.Lo; p < span.Hi; p++ {
+			s[i] = kernel.Dot(q, k.Row(p))
+			i++
+		}
+	}
+}
+
+func (a *f32) Softmax(p []float32, spans []swa.Span) {
+	m := a.Max(p)
+	for i, s := range p {
+		p[i] = a.exp(s - m)
+	}
+	sum := float32(sumByPosition(p, spans))
+	for i := range p {
+		p[i] /= sum
+	}
+}
+
+func (a *f32) Mix(o, p []float32, v swa.View, spans []swa.Span) {
+	clear(o)
+	i := 0
+	for _, span := range spans {
+		for pos := span.Lo; pos < span.Hi; pos++ {
+			w := p[i]
+			for k, x := range v.Row(pos) {
+				o[k] += float32(w * x)
+			}
+			i++
+		}
+	}
+}
+
+func (a *f32) SoftCap(y, x []float32, limit float64) {
+	l := float32(limit)
+	for i, v := range x {
+		y[i] = a.tanh(v/l) * l
+	}
+}

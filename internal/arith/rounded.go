@@ -1,0 +1,207 @@
+package arith
+
+import (
+	"math"
+	"sync"
+
+	"anelab/internal/kernel"
+	"anelab/quant"
+	"anelab/swa"
+)
+
+// rounded is the part that modes share: every primitive computes a value in float64 or float32 and rounds it once by round.
+// The pinned modes embed it as it is; f32 replaces the sums.
+type rounded struct {
+	name     string
+	round    func(float32) float32 // float32 → storage
+	constant func(float64) float64 // how a Python-float constant is held
+	exp      func(float32) float32 // of one stored value, rounded
+	tanh     func(float32) float32
+	gelu     func(float32) float32
+	pool     *kernel.Pool
+}
+
+func (a *rounded) Name() string { return a.name }
+
+// narrow rounds a wide sum to storage: float64 → float32 → storage, two roundings in this order, everywhere.
+func (a *rounded) narrow(x float64) float32 { return a.round(float32(x)) }
+
+func (a *rounded) Store(x []float32) { a.apply(x, x, a.round) }
+
+func (a *rounded) apply(y, x []float32, f func(float32) float32) {
+	for i, v := range x {
+		y[i] = f(v)
+	}
+}
+
+func (a *rounded) Add(y, p, q []float32) {
+	for i := range y {
+		y[i] = a.round(p[i] + q[i])
+	}
+}
+
+func (a *rounded) Sub(y, p, q []float32) {
+	for i := range y {
+		y[i] = a.round(p[i] - q[i])
+	}
+}
+
+func (a *rounded) Mul(y, p, q []float32) {
+	for i := range y {
+		y[i] = a.round(p[i] * q[i])
+	}
+}
+
+func (a *rounded) Div(y, p, q []float32) {
+	for i := range y {
+		y[i] = a.round(p[i] / q[i])
+	}
+}
+
+func (a *rounded) Scale(y, x []float32, c float64) {
+	k := a.constant(c)
+	for i, v := range x {
+		y[i] = a.narrow(float64(v) * k)
+	}
+}
+
+func (a *rounded) Exp(y, x []float32)  { a.apply(y, x, a.exp) }
+func (a *rounded) Tanh(y, x []float32) { a.apply(y, x, a.tanh) }
+func (a *rounded) GELU(y, x []float32) { a.apply(y, x, a.gelu) }
+
+func (a *rounded) Max(x []float32) float32 {
+	m := float32(math.Inf(-1))
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}
+
+func (a *rounded) Sum(x []float32) float32 {
+	var l kernel.Lanes
+	for i, v := range x {
+		l[i&7] += float64(v)
+	}
+	return a.narrow(l.Sum())
+}
+
+func (a *rounded) LayerNorm(y, x []float32, eps float64) {
+	var l, sq kernel.Lanes
+	for i, v := range x {
+		l[i&7] += float64(v)
+	}
+	mean := l.Sum() / float64(len(x))
+	for i, v := range x {
+		d := float64(v) - mean
+		sq[i&7] += float64(d * d)
+	}
+	deviation := math.Sqrt(sq.Sum()/float64(len(x)) + eps)
+	for i, v := range x {
+		y[i] = a.narrow((float64(v) - mean) / deviation)
+	}
+}
+
+// Linear gives each core a range of output rows; a row is decoded once and multiplied with every x.
+func (a *rounded) Linear(y []float32, w quant.Matrix, x []float32, t int) {
+	checkLinear(y, w, x, t)
+	j := jobs64.Get().(*linear64)
+	*j = linear64{a: a, y: y, x: x, w: w, t: t}
+	a.pool.Do(w.Rows(), grain(w, t), j)
+	*j = linear64{}
+	jobs64.Put(j)
+}
+
+func (a *rounded) Parallel(n, grain int, job Job) { a.pool.Do(n, grain, job) }
+
+var jobs64 = sync.Pool{New: func() any { return new(linear64) }}
+
+// linear64 is Linear for the pinned modes.
+type linear64 struct {
+	a    *rounded
+	y, x []float32
+	w    quant.Matrix
+	t    int
+}
+
+func (j *linear64) Run(lo, hi int) {
+	rows, cols := j.w.Rows(), j.w.Cols()
+	buf := rowBuffer(cols)
+	defer rowBuffers.Put(buf)
+	row := (*buf)[:cols]
+	for r := lo; r < hi; r++ {
+		j.w.Row(row, r)
+		for i := range j.t {
+			j.y[i*rows+r] = j.a.narrow(kernel.Dot64(row, j.x[i*cols:(i+1)*cols]))
+		}
+	}
+}
+
+func (a *rounded) RoPE(x, cos, sin []float32) {
+	h := len(x) / 2
+	for i := range h {
+		lo, hi := x[i], x[i+h]
+		x[i] = a.round(a.round(lo*cos[i]) + a.round(-hi*sin[i]))
+		x[i+h] = a.round(a.round(hi*cos[i+h]) + a.round(lo*sin[i+h]))
+	}
+}
+
+func (a *rounded) RopeTable(cos, sin []float32, pos int, freq []float32) {
+	h := len(freq)
+	for i, f := range freq {
+		s, c := SinCos64(float64(float32(pos) * f)) // the angle is an fp32 product, as HF forms it
+		cos[i], sin[i] = a.narrow(c), a.narrow(s)
+	}
+	copy(cos[h:], cos[:h])
+	copy(sin[h:], sin[:h])
+}
+
+func (a *rounded) Scores(s, q []float32, k swa.View, spans []swa.Span) {
+	i := 0
+	for _, span := range spans {
+		for p := span.Lo; p < span.Hi; p++ {
+			s[i] = a.narrow(kernel.Dot64(q, k.Row(p)))
+			i++
+		}
+	}
+}
+
+// mixBlock is how many columns Mix sums at a time, so that its lanes fit on the stack.
+const mixBlock = 64
+
+func (a *rounded) Mix(o, p []float32, v swa.View, spans []swa.Span) {
+	for c := 0; c < len(o); c += mixBlock {
+		a.mixColumns(o[c:min(c+mixBlock, len(o))], p, v, c, spans)
+	}
+}
+
+// mixColumns sums columns [c, c+len(o)) in 8 lanes by absolute position.
+func (a *rounded) mixColumns(o, p []float32, v swa.View, c int, spans []swa.Span) {
+	var lanes [8][mixBlock]float64
+	i := 0
+	for _, span := range spans {
+		for pos := span.Lo; pos < span.Hi; pos++ {
+			lane, w := &lanes[pos&7], float64(p[i])
+			for k, x := range v.Row(pos)[c : c+len(o)] {
+				lane[k] += float64(w * float64(x))
+			}
+			i++
+		}
+	}
+	for k := range o {
+		l := kernel.Lanes{lanes[0][k], lanes[1][k], lanes[2][k], lanes[3][k], lanes[4][k], lanes[5][k], lanes[6][k], lanes[7][k]}
+		o[k] = a.narrow(l.Sum())
+	}
+}
+
+// sumByPosition adds p in the canonical structure, lane = absolute position mod 8.
+func sumByPosition(p []float32, spans []swa.Span) float64 {
+	var l kernel.Lanes
+	i := 0
+	for _, span := range spans {
+		for pos := span.Lo; pos < span.Hi; pos++ {
+			l[pos&7] += float64(p[i])
+			i++
+		}
+	}
+	return l.Sum()
+}
