@@ -19,7 +19,7 @@ type Layout struct {
 
 // Cut is one chunk as asked for.
 type Cut struct {
-	Lo, Hi  int            // layers [Lo, Hi); Lo == Hi for a chunk that is only the head
+	Lo, Hi  int            // layers [Lo, Hi); both the number of layers for a chunk that is only the head
 	Head    bool           // final norm, LM head, soft-cap and argmax belong to it
 	Weights quant.Encoding // of its linears; zero = int4g32
 }

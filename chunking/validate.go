@@ -45,6 +45,9 @@ func (v Violation) where() string {
 
 // Violations lists what is wrong with the layout for the model, the most telling first; none means that it can be planned.
 func (l Layout) Violations(m *Model) []Violation {
+	if len(l.Cuts) == 0 {
+		return []Violation{{RuleEmpty, noChunk, -1, "there are no chunks", "write L0-7 | … +head, or a preset: @3way"}}
+	}
 	v := append(l.rangeViolations(m), l.coverViolations(m)...)
 	if len(v) == 0 {
 		v = l.orderViolations(m)
@@ -63,6 +66,9 @@ func (l Layout) rangeViolations(m *Model) []Violation {
 			all = append(all, Violation{RuleRange, i, c.Lo, fmt.Sprintf("layers %d to %d run backwards", c.Lo, c.Hi-1), "write the lower layer first"})
 		case c.Lo == c.Hi && !c.Head:
 			all = append(all, Violation{RuleEmpty, i, -1, fmt.Sprintf("chunk %d has no layers", i+1), ""})
+		case c.Lo == c.Hi && c.Lo != len(m.Layers):
+			all = append(all, Violation{RuleRange, i, c.Lo, fmt.Sprintf("chunk %d is only the head, yet begins at layer %d", i+1, c.Lo),
+				fmt.Sprintf("its place is behind the last layer: %d", len(m.Layers))})
 		case c.Hi > len(m.Layers):
 			all = append(all, Violation{RuleRange, i, max(c.Lo, last+1), fmt.Sprintf("layer %d does not exist", max(c.Lo, last+1)),
 				fmt.Sprintf("the model's last layer is %d", last)})
@@ -135,12 +141,15 @@ func (l Layout) orderViolations(m *Model) []Violation {
 	}
 	next := 0
 	for i, c := range l.Cuts {
-		if c.Lo != next && c.Hi > c.Lo {
+		if c.Hi == c.Lo { // only the head: headViolations judges its place
+			continue
+		}
+		if c.Lo != next {
 			all = append(all, Violation{RuleOrder, i, c.Lo, fmt.Sprintf("chunk %d begins at layer %d, but layer %d comes next", i+1, c.Lo, next),
 				"list the chunks in layer order"})
 			break
 		}
-		next = max(next, c.Hi)
+		next = c.Hi
 	}
 	return all
 }
@@ -153,9 +162,6 @@ func donorViolation(chunk, donorChunk int, l gemma4.Layer) Violation {
 
 // headViolations: exactly one head, in the last chunk.
 func (l Layout) headViolations() []Violation {
-	if len(l.Cuts) == 0 {
-		return []Violation{{RuleEmpty, noChunk, -1, "there are no chunks", "write L0-7 | … +head, or a preset: @3way"}}
-	}
 	last := len(l.Cuts) - 1
 	var all []Violation
 	for i, c := range l.Cuts {
