@@ -38,6 +38,9 @@ type LayerAttn struct {
 	Policy string
 }
 
+// allFull as the layer of a [LayerAttn] means every full layer without a policy of its own.
+const allFull = -1
+
 // What the zero values of a layout stand for, and how far the others may go.
 const (
 	DefaultContext     = 2048

@@ -68,14 +68,13 @@ func (w weigher) attention(ops []Op, l gemma4.Layer, hidden int) []Op {
 	return append(ops, w.linear(OpV, l.Index, l.KVWidth(), hidden))
 }
 
-// attend is QKᵀ and PV: H·d products each per query and row. The graph is static, so it works on all rows of the cache;
-// the rows that hold something to read are at most C (spec forward.md §8.3, §8.5).
+// attend is QKᵀ and PV: d products each per query head and row.
 func (g *graphs) attend(l gemma4.Layer) Op {
-	rows := int64(g.seen[l.Index])
+	r := g.reach[l.Index]
 	const kAndV, fp16 = 2, 2
 	return Op{Kind: OpAttention, Layer: l.Index,
-		MACs:        kAndV * int64(l.Heads) * int64(l.HeadDim) * rows * int64(g.tokens),
-		KVReadBytes: kAndV * fp16 * int64(l.KVWidth()) * min(rows, int64(g.context))}
+		MACs:        kAndV * int64(l.HeadDim) * r.mixed * int64(g.tokens),
+		KVReadBytes: kAndV * fp16 * int64(l.HeadDim) * r.read}
 }
 
 // layerGains counts the values of a layer outside its linears: norms of the hidden state before and after attention and MLP

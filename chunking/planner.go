@@ -5,6 +5,7 @@ import (
 
 	"anelab/internal/format"
 	"anelab/quant"
+	"anelab/swa"
 )
 
 // Plan derives everything from the layout, for one model. To plan many layouts use one [Planner].
@@ -87,8 +88,9 @@ type graphs struct {
 	tokens  int // T
 	attn    []LayerAttn
 
-	seen []int // [L] cache rows that the queries of a layer look at
-	kept []int // [L] cache rows that a layer stores: the most that any of its readers looks at
+	reach []reach // [L] what the queries of a layer look at
+	rows  []int   // [L] cache rows behind a layer's keys: what all readers of its KV source need together
+	masked bool // some full cache is written through a one-hot mask: its policy keeps every position
 
 	shelves []shelf
 }
@@ -100,15 +102,26 @@ type shelf struct {
 }
 
 func newGraphs(m *Model, l *Layout) (*graphs, error) {
-	g := &graphs{model: m, context: orDefault(l.Context, DefaultContext), tokens: orDefault(l.QueryTokens, DefaultQueryTokens)}
 	if v := settingViolations(*l, m); len(v) > 0 {
 		return nil, layoutError(v[0])
 	}
-	g.attn = slices.Clone(l.Attn)
-	g.seen, g.kept = make([]int, len(m.Layers)), make([]int, len(m.Layers))
+	policies, err := l.Policies(m)
+	if err != nil {
+		return nil, err
+	}
+	g := &graphs{model: m, context: orDefault(l.Context, DefaultContext), tokens: orDefault(l.QueryTokens, DefaultQueryTokens),
+		attn: slices.Clone(l.Attn), reach: make([]reach, len(m.Layers)), rows: make([]int, len(m.Layers))}
 	for i, layer := range m.Layers {
-		g.seen[i] = policyRows(layer, l.policy(layer), g.context)
-		g.kept[layer.KVSource] = max(g.kept[layer.KVSource], g.seen[i])
+		p, ok := policies[i]
+		if !ok {
+			p = layer.Policy()
+		}
+		g.reach[i] = reachOf(layer, p, g.context)
+		g.masked = g.masked || g.reach[i].keep == swa.All
+		g.rows[layer.KVSource] = max(g.rows[layer.KVSource], stored(g.reach[i].keep, g.context))
+	}
+	for i, layer := range m.Layers {
+		g.rows[i] = g.rows[layer.KVSource]
 	}
 	return g, nil
 }

@@ -162,7 +162,8 @@ func TestAttentionSettings(t *testing.T) { // hand
 		}
 		return nil
 	}
-	windowed := plan("@4way attn=sliding:768")
+	windowed := plan("@4way attn=sliding:768") // WFA, spec forward.md §4.8
+	require.Nil(t, shape(windowed.Chunks[0], "update_mask"), "no cache is written through a mask")
 	require.Equal(t, []int{2, 1, 768, 512}, shape(windowed.Chunks[1], "K_full_in"))
 	require.Equal(t, []int{1, 1, 768, 512}, shape(windowed.Chunks[3], "kv14_k"))
 	require.Equal(t, []int{1, 1, 1, 768}, shape(windowed.Chunks[3], "causal_mask_full"))
@@ -170,6 +171,7 @@ func TestAttentionSettings(t *testing.T) { // hand
 
 	// Layer 34 looks further back than the other readers of layer 14, so layer 14 keeps what 34 needs.
 	mixed := plan("@4way attn=sliding:768 @34 attn=sliding:1000")
+	require.NotNil(t, shape(plan("@4way attn=sliding:768 @4 attn=full").Chunks[3], "update_mask"))
 	require.Equal(t, []int{2, 1, 1000, 512}, shape(mixed.Chunks[1], "K_full_in"))
 	require.Equal(t, []int{1, 1, 768, 512}, shape(mixed.Chunks[0], "K_full_in"))
 	require.EqualValues(t, windowed.Totals().KVReadBytes+(1000-768)*2048, mixed.Totals().KVReadBytes)

@@ -78,7 +78,8 @@ func (g *graphs) perLayer(name string) Port {
 }
 
 // masks are one additive mask per kind and the one-hot that says which row of a full cache is written. Chunks without KV of
-// their own declare the one-hot too, and never use it.
+// their own declare the one-hot too, and never use it. Where every cache is a window nothing is written through it, and no
+// chunk declares it (spec forward.md §4.8, WFA).
 func (g *graphs) masks(c *Chunk) []Port {
 	var ports []Port
 	for _, kind := range [2]gemma4.Kind{gemma4.Full, gemma4.Sliding} {
@@ -86,18 +87,21 @@ func (g *graphs) masks(c *Chunk) []Port {
 			ports = append(ports, Port{Name: maskNames[kind], Role: RoleMask, Shape: []int{1, 1, g.tokens, g.maskRows(c, kind)}})
 		}
 	}
-	if g.tokens > 1 {
+	switch {
+	case !g.masked:
+		return ports
+	case g.tokens > 1:
 		return append(ports, Port{Name: "update_indicator", Role: RoleUpdate, Shape: []int{1, 1, g.context, g.tokens}})
 	}
 	return append(ports, Port{Name: "update_mask", Role: RoleUpdate, Shape: []int{1, 1, g.context, 1}})
 }
 
-// maskRows is as wide as the chunk's widest layer of the kind; a chunk without one still declares the model's own width.
+// maskRows is the most rows that a layer of the kind has behind it; a chunk without one still declares the model's own width.
 func (g *graphs) maskRows(c *Chunk, kind gemma4.Kind) int {
 	rows := 0
 	for _, l := range g.layers(c) {
 		if l.Kind == kind {
-			rows = max(rows, g.seen[l.Index])
+			rows = max(rows, g.rows[l.Index])
 		}
 	}
 	if rows > 0 {
@@ -127,7 +131,7 @@ func (g *graphs) caches(c *Chunk, suffix string) []Port {
 func (g *graphs) cache(kind gemma4.Kind, suffix string, slots []int) []Port {
 	rows := 0
 	for _, l := range slots {
-		rows = max(rows, g.kept[l])
+		rows = max(rows, g.rows[l])
 	}
 	if len(slots) == 0 {
 		rows = g.context
@@ -152,7 +156,7 @@ func (g *graphs) newRows(c *Chunk) []Port {
 // handoff is a donor's keys and values as they travel: [1, K, rows, d], natural width.
 func (g *graphs) handoff(kind gemma4.Kind) []Port {
 	k := g.model.kinds[kind]
-	shape := []int{1, k.kvHeads, g.kept[k.donor], k.headDim}
+	shape := []int{1, k.kvHeads, g.rows[k.donor], k.headDim}
 	return pair(handoffNames[kind], "", "", Port{Role: RoleHandoff, Shape: shape, Layers: []int{k.donor}})
 }
 

@@ -192,7 +192,7 @@ func settingViolations(l Layout, m *Model) []Violation {
 	seen := map[int]bool{}
 	for _, a := range l.Attn {
 		switch err := checkPolicy(a.Policy); {
-		case a.Layer < -1 || a.Layer >= len(m.Layers):
+		case a.Layer < allFull || a.Layer >= len(m.Layers):
 			all = append(all, Violation{RuleAttn, noChunk, a.Layer, fmt.Sprintf("layer %d does not exist", a.Layer), fmt.Sprintf("the model's last layer is %d", len(m.Layers)-1)})
 		case seen[a.Layer]:
 			all = append(all, Violation{RuleAttn, noChunk, a.Layer, "two attention policies for " + layerName(a.Layer), "keep one"})
@@ -209,18 +209,4 @@ func layerName(layer int) string {
 		return "the full layers"
 	}
 	return fmt.Sprintf("layer %d", layer)
-}
-
-// policy is the text that the layout gives a layer: its own, else that of all full layers, else none.
-func (l *Layout) policy(layer gemma4.Layer) string {
-	text := ""
-	for _, a := range l.Attn {
-		if a.Layer == layer.Index {
-			return a.Policy
-		}
-		if a.Layer == -1 && layer.Kind == gemma4.Full {
-			text = a.Policy
-		}
-	}
-	return text
 }
