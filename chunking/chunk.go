@@ -25,6 +25,11 @@ func (g *graphs) owned(c *Chunk, kind gemma4.Kind) []int {
 	return own
 }
 
+// owns reports whether the chunk stores keys and values of its own.
+func (g *graphs) owns(c *Chunk) bool {
+	return len(g.owned(c, gemma4.Sliding))+len(g.owned(c, gemma4.Full)) > 0
+}
+
 // imports reports whether a layer of the chunk reads the kind's donor from an earlier chunk.
 func (g *graphs) imports(c *Chunk, kind gemma4.Kind) bool {
 	donor := g.model.kinds[kind].donor

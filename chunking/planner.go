@@ -88,9 +88,9 @@ type graphs struct {
 	tokens  int // T
 	attn    []LayerAttn
 
-	reach []reach // [L] what the queries of a layer look at
-	rows  []int   // [L] cache rows behind a layer's keys: what all readers of its KV source need together
-	masked bool // some full cache is written through a one-hot mask: its policy keeps every position
+	reach  []reach // [L] what the queries of a layer look at
+	rows   []int   // [L] cache rows behind a layer's keys: what all readers of its KV source need together
+	masked bool    // some full cache is written through a one-hot mask: its policy keeps every position
 
 	shelves []shelf
 }

@@ -77,9 +77,9 @@ func (g *graphs) perLayer(name string) Port {
 	return Port{Name: name, Role: RolePLE, Shape: []int{1, g.tokens, g.model.pleWidth()}}
 }
 
-// masks are one additive mask per kind and the one-hot that says which row of a full cache is written. Chunks without KV of
-// their own declare the one-hot too, and never use it. Where every cache is a window nothing is written through it, and no
-// chunk declares it (spec forward.md §4.8, WFA).
+// masks are one additive mask per kind and the one-hot that says which row of a full cache is written. Decode chunks without
+// KV of their own declare the one-hot too and never use it; verify chunks declare theirs only where it is used, as the traced
+// ones do. Where every cache is a window nothing is written through it, and no chunk declares it (spec forward.md §4.8, WFA).
 func (g *graphs) masks(c *Chunk) []Port {
 	var ports []Port
 	for _, kind := range [2]gemma4.Kind{gemma4.Full, gemma4.Sliding} {
@@ -88,7 +88,7 @@ func (g *graphs) masks(c *Chunk) []Port {
 		}
 	}
 	switch {
-	case !g.masked:
+	case !g.masked, g.tokens > 1 && !g.owns(c):
 		return ports
 	case g.tokens > 1:
 		return append(ports, Port{Name: "update_indicator", Role: RoleUpdate, Shape: []int{1, 1, g.context, g.tokens}})
