@@ -1,0 +1,122 @@
+package anesim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"anelab/internal/format"
+)
+
+// Plausible times. A chunk call cannot be shorter than its dispatch (0.1 ms on any published device, spec ane.md A1), so
+// a smaller number is seconds; nothing in the data is longer than a few seconds, so a larger one is microseconds.
+const (
+	minCallSeconds  = 0.1e-3
+	maxPartSeconds  = 60
+	mostTokPerSec   = 1e5
+	rateDisagrees   = 0.03 // ms and tok/s of one row, before it is worth a warning
+	rateUnbelivable = 0.9  // and before one of the two must be in another unit
+)
+
+// check compares the fields of a row with each other.
+func (f fields) check(m Measurement) {
+	for _, column := range []string{"experiment", "device", "model", "layout", "component"} {
+		if f.text(column) == "" {
+			f.bad(column, format.Error{Got: "nothing", Want: "a value"})
+		}
+	}
+	if !m.Timed && m.TokPerSec == 0 && m.Quality != "X" && f.text("tok_per_s") == "" {
+		f.bad("ms", format.Error{Got: "neither ms nor tok_per_s", Want: "one of them"})
+	}
+	call := m.chunkNumber() > 0 || m.Component == "step"
+	switch {
+	case call && m.Timed && m.Seconds < minCallSeconds:
+		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("no call is that short: if these are seconds, write %g", m.Seconds*1e6)})
+	case m.Seconds > maxPartSeconds:
+		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("if these are microseconds, write %g", m.Seconds)})
+	case m.TokPerSec > mostTokPerSec:
+		f.bad("tok_per_s", format.Error{Want: "tokens per second"})
+	case m.Component == "step" && m.QueryTokens == 1 && rateMismatch(m) > rateUnbelivable:
+		f.bad("ms", format.Error{Got: fmt.Sprintf("%g ms beside %g tok/s", m.Seconds*1e3, m.TokPerSec), Want: "two forms of one time",
+			Fix: fmt.Sprintf("%g tok/s are %.4g ms", m.TokPerSec, 1e3/m.TokPerSec)})
+	}
+	f.checkLayers(m)
+}
+
+// rateMismatch is how far ms and tok/s of a row are apart, as a ratio above 1; 0 when only one was printed.
+func rateMismatch(m Measurement) float64 {
+	if m.Seconds == 0 || m.TokPerSec == 0 {
+		return 0
+	}
+	r := m.Seconds * m.TokPerSec
+	return max(r, 1/r) - 1
+}
+
+// checkLayers compares a chunk's layers with its place in the layout.
+func (f fields) checkLayers(m Measurement) {
+	k := m.chunkNumber()
+	if k == 0 || m.Layout == "" {
+		return
+	}
+	if k > m.chunks() {
+		f.bad("component", format.Error{Want: fmt.Sprintf("a chunk of the layout, 1 to %d", m.chunks())})
+		return
+	}
+	want := strings.Split(m.Layout, "|")[k-1]
+	if got := layerText(m); got != want {
+		f.bad("component", format.Error{Got: fmt.Sprintf("chunk %d with layers %s", k, got), Want: want + " as in the layout"})
+	}
+}
+
+// layerText is the chunk of a row as the layout column writes it: "25-34+head", "8-8", "head".
+func layerText(m Measurement) string {
+	if m.Hi == 0 {
+		return "head"
+	}
+	s := strconv.Itoa(m.Lo) + "-" + strconv.Itoa(m.Hi-1)
+	if m.HasHead {
+		s += "+head"
+	}
+	return s
+}
+
+// checkRows looks for what no single row shows: a line given twice, and one experiment on two devices.
+func (rd *reader) checkRows(rows []Measurement) {
+	seen, device := map[Measurement]int{}, map[string]Measurement{}
+	for _, m := range rows {
+		key := m
+		key.Line = 0
+		if line, twice := seen[key]; twice {
+			rd.problem(m.Line, 1, format.Error{Field: m.Experiment, Got: fmt.Sprintf("the same row as line %d", line), Want: "each measurement once",
+				Fix: "delete one of them; a repeat of the run differs in its note"})
+		} else {
+			seen[key] = m.Line
+		}
+		if first, ok := device[m.Experiment]; ok && first.Device != m.Device {
+			rd.problem(m.Line, 1, format.Error{Field: m.Experiment, Got: fmt.Sprintf("device %q, but %q in line %d", m.Device, first.Device, first.Line),
+				Want: "one device per experiment", Fix: "give each device its own experiment name"})
+		} else if !ok {
+			device[m.Experiment] = m
+		}
+	}
+}
+
+// Doubts lists, by line, what is legal in a measurements file but worth reading before its numbers are believed.
+func Doubts(rows []Measurement) []string {
+	var all []string
+	say := func(m Measurement, text string, args ...any) {
+		all = append(all, m.where()+": "+fmt.Sprintf(text, args...))
+	}
+	for _, m := range rows {
+		if _, ok := m.CopyBack(); !ok && m.fittable() {
+			say(m, "the note does not begin with copyback=sync, async or none; taken as %s by its date", m.copyBackByDate())
+		}
+		if r := rateMismatch(m); m.Component == "step" && m.QueryTokens == 1 && r > rateDisagrees {
+			say(m, "%g ms and %g tok/s are %.0f %% apart", m.Seconds*1e3, m.TokPerSec, 100*r)
+		}
+		if m.Quality == "X" {
+			say(m, "quality X, recorded but not for fitting: %s", m.Note)
+		}
+	}
+	return all
+}

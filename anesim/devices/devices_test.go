@@ -1,0 +1,125 @@
+package devices
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"anelab/anesim"
+	"anelab/chunking"
+	"anelab/gemma4"
+	"anelab/internal/format"
+	"anelab/internal/shareddata"
+)
+
+var update = flag.Bool("update", false, "write the device files that testdata/measured calibrates to")
+
+// calibrated fits the shipped priors to the measurements in testdata.
+func calibrated(t testing.TB) *anesim.Calibration {
+	root := shareddata.ModuleRoot(t)
+	path := filepath.Join(root, "testdata", "configs", "e2b.json")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	cfg, err := gemma4.ParseConfig(path, data)
+	require.NoError(t, err)
+	model, err := chunking.NewModel(cfg)
+	require.NoError(t, err)
+	f, err := os.Open(filepath.Join(root, "testdata", "measured", "experiments.csv"))
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := anesim.ReadMeasurements("experiments.csv", f)
+	require.NoError(t, err)
+	all, err := All()
+	require.NoError(t, err)
+	c, err := anesim.Calibrate(rows, anesim.Options{Devices: all, Models: map[string]*chunking.Model{"gemma-4-e2b": model}})
+	require.NoError(t, err)
+	return c
+}
+
+// oracle: the shipped constants are what calibration makes of the shipped measurements.
+func TestShippedDevicesAreCalibrated(t *testing.T) {
+	c := calibrated(t)
+	require.Len(t, c.Devices, 2)
+	for _, d := range c.Devices {
+		if *update {
+			require.NoError(t, os.WriteFile(d.Name+".yaml", Write(d), 0o644))
+			continue
+		}
+		shipped, err := Load(d.Name)
+		require.NoError(t, err)
+		for term := range anesim.NumTerms {
+			fitted, file := d.Constants[term], shipped.Constants[term]
+			require.InDelta(t, fitted.Value, file.Value, 1e-6*fitted.SD, "%s %s: run the test with -update", d.Name, term)
+			require.InEpsilon(t, fitted.SD, file.SD, 1e-6, "%s %s", d.Name, term)
+		}
+		want, err := Read(d.Name, Write(d))
+		require.NoError(t, err)
+		require.Equal(t, want.Evidence, shipped.Evidence, d.Name)
+	}
+}
+
+// invariant: what Write writes Read reads, and writing it again gives the same bytes.
+func TestRoundTrip(t *testing.T) {
+	for _, d := range calibrated(t).Devices {
+		once := Write(d)
+		back, err := Read(d.Name, once)
+		require.NoError(t, err)
+		require.Equal(t, string(once), string(Write(back)))
+	}
+}
+
+func TestReadErrors(t *testing.T) { // hand
+	good, err := shipped.ReadFile("mac.yaml")
+	require.NoError(t, err)
+	for _, c := range []struct{ name, old, new, want string }{
+		{"unknown key", "title:", "titel:", `did you mean "title"?`},
+		{"unknown constant", "  dispatch:", "  dispach:", `did you mean "dispatch"?`},
+		{"unit", "unit: s/byte", "unit: GB/s", `constants.weight_stream.unit: "GB/s", want "s/byte"`},
+		{"class", `class: "mac"`, `class: "mca"`, `did you mean "mac"?`},
+		{"version", "anelab-device/1", "anelab-device/9", `"anelab-device/9", want "anelab-device/1"`},
+		{"not a number", "session: 0.03", "session: .nan", "noise.session: NaN"},
+		{"negative", "session: 0.03", "session: -0.02", "noise.session: -0.02"},
+		{"syntax", "name:", "name: [", "mac.yaml:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Contains(t, string(good), c.old)
+			bad := strings.Replace(string(good), c.old, c.new, 1)
+			_, err := Read("mac.yaml", []byte(bad))
+			var e *format.Error
+			require.True(t, errors.As(err, &e), "%v", err)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestLoadUnknown(t *testing.T) { // hand
+	_, err := Load("iphone17por")
+	require.ErrorContains(t, err, `did you mean "iphone17pro"?`)
+	require.Equal(t, []string{"iphone17pro", "mac"}, Names())
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range Names() {
+		data, err := shipped.ReadFile(name + ".yaml")
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte("format: anelab-device/1\nconstants: {dispatch: {value: .inf}}\n"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := Read("fuzz.yaml", data)
+		if err != nil {
+			return
+		}
+		for term := range anesim.NumTerms {
+			require.GreaterOrEqual(t, d.Constants[term].Value, 0.0)
+		}
+		_, err = Read("again.yaml", Write(d))
+		require.NoError(t, err)
+	})
+}

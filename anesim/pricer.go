@@ -1,0 +1,38 @@
+package anesim
+
+import "anelab/chunking"
+
+// Pricer prices many plans of one device and workload. A chunk does not know its neighbours, so its time is computed once
+// and pricing a plan is a sum. Not safe for concurrent use: give each goroutine its own.
+type Pricer struct {
+	device   Device
+	copyBack CopyBack
+	times    map[*chunking.Chunk]float64 // s, without the first-import term
+}
+
+// NewPricer returns a pricer with nothing priced yet.
+func NewPricer(d Device, w Workload) *Pricer {
+	return &Pricer{device: d, copyBack: w.copyBack(), times: map[*chunking.Chunk]float64{}}
+}
+
+// Seconds is the predicted time per token, the same as [Predict]'s up to rounding.
+func (pr *Pricer) Seconds(p *chunking.Plan) float64 {
+	s := pr.device.hostSeconds(p.Context)
+	for i, c := range p.Chunks {
+		s += pr.chunk(c, p.Model)
+		if importsFirst(p, i) {
+			s += pr.device.Constants[HandoffFirst].Value
+		}
+	}
+	return s
+}
+
+func (pr *Pricer) chunk(c *chunking.Chunk, m *chunking.Model) float64 {
+	s, ok := pr.times[c]
+	if !ok {
+		q := quantitiesOf(c, m, pr.copyBack)
+		s = pr.device.seconds(&q)
+		pr.times[c] = s
+	}
+	return s
+}
