@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/kernel":                 {"internal/half"},
 	"internal/arith":                  {"quant", "swa", "internal/kernel", "internal/half"},
 	"internal/tokenizer":              {},
-	"internal/checkpoint":             {"quant", "internal/half", "internal/checkpoint/*"},
+	"internal/checkpoint":             {".", "gemma4", "quant", "internal/half", "internal/checkpoint/*"},
 	"internal/checkpoint/mapped":      {},
 	"internal/checkpoint/safetensors": {"quant", "internal/half", "internal/checkpoint/mapped"},
 	"internal/checkpoint/torchpickle": {"quant", "internal/half", "internal/checkpoint/mapped"},
@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"parity":              {"gemma4", "chunking", "chunking/run", "quant", "attention", "swa", "internal/arith", "internal/half"},
 	"parity/golden":       {"parity", "gemma4", "quant", "internal/checkpoint/safetensors"},
 	"parity/golden/dense": {"parity", "gemma4", "quant"},
-	"parity/paritytest":   {"parity", "parity/golden", "gemma4", "chunking", "quant", "internal/arith", "internal/shareddata"},
+	"parity/paritytest":   {"parity", "parity/golden", "gemma4", "quant", "internal/arith", "internal/checkpoint", "internal/shareddata"},
 
 	"cmd/simulate":            {"*"},
 	"cmd/simulate/internal/*": {"*"},

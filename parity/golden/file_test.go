@@ -1,9 +1,9 @@
 package golden
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -190,15 +190,10 @@ func layersOf(t *testing.T, path string) []gemma4.Layer {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"golden_fp16w-fp32", "decode_fp16w-fp32"} {
-		data, err := os.ReadFile(tiny + "/" + name + ".safetensors")
-		require.NoError(f, err)
-		f.Add(data[:min(len(data), 20000)])
-	}
 	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
 	head := `{"__metadata__":{"golden":"{\"weights\":\"w\",\"compute\":\"c\"}"},"T1.input_ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},` +
 		`"T1.logits":{"dtype":"F32","shape":[1,2],"data_offsets":[8,16]}}`
-	f.Add([]byte(string(rune(len(head))) + strings.Repeat("\x00", 7) + head + strings.Repeat("\x00", 16)))
+	f.Add(append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...), make([]byte, 16)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := Parse("fuzz", data)
 		if err != nil {

@@ -72,3 +72,16 @@ func BF16() parity.Tolerances {
 		gemma4.PointQ: tie, gemma4.PointV: tie, gemma4.PointProbs: tie, gemma4.PointAttnOut: tie,
 	}}
 }
+
+// BF16Decode are the tolerances for cached bf16 decoding: the reference's cache turns single near ties of its own rounding, which
+// the next layers multiply, so a row of logits may be off by half a unit (the step of bf16 at their peak is an eighth) while
+// the tokens stay the same.
+func BF16Decode() parity.Tolerances {
+	rows := parity.Tolerance{PeakRel: 0.02} // measured: 0.0044
+	return parity.Tolerances{
+		Points: map[gemma4.Point]parity.Tolerance{
+			gemma4.PointK: rows, gemma4.PointV: rows,
+			gemma4.PointLogits: {Abs: 0.5, MinArgmax: 1},
+		},
+	}
+}
