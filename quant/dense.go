@@ -6,14 +6,16 @@ import (
 	"math"
 
 	"anelab/internal/half"
+	"anelab/internal/kernel"
 )
 
 // dense is a matrix of one number per element, a view of checkpoint bytes.
 type dense struct {
 	rows, cols int
 	dtype      DType
-	data       []byte            // [rows, cols] little-endian
-	table      *[1 << 16]float32 // value of every 16-bit pattern; nil for f32
+	data       []byte // [rows, cols] little-endian
+	decode     func(dst []float32, src []byte)
+	translated bool // decode reads the bytes as another type than they are
 }
 
 // Dense views a tensor of shape [rows, cols] as a matrix without copying. Only f32, f16 and bf16 are weights.
@@ -23,9 +25,12 @@ func Dense(t Tensor) (Matrix, error) {
 	}
 	m := &dense{rows: t.Shape[0], cols: t.Shape[1], dtype: t.DType, data: t.Data}
 	switch t.DType {
-	case F32, BF16:
+	case F32:
+		m.decode = decodeF32
+	case BF16:
+		m.decode = kernel.DecodeBF16
 	case F16:
-		m.table = half.F16Table()
+		m.decode = kernel.DecodeF16
 	default:
 		return nil, fmt.Errorf("quant: tensor %s: type %s, want f32, f16 or bf16", t.Name, t.DType)
 	}
@@ -43,34 +48,25 @@ func (m *dense) MulVec(y, x []float32) { mulVecRows(y, m, x) }
 func (m *dense) Encoding() Encoding { return Encoding{DType: m.dtype, Bits: 8 * m.dtype.Size()} }
 
 func (m *dense) Row(dst []float32, r int) {
-	n, size := m.cols, m.dtype.Size()
-	src := m.data[r*n*size : (r+1)*n*size]
-	dst = dst[:n]
-	switch {
-	case m.table != nil:
-		for i := range dst {
-			dst[i] = m.table[binary.LittleEndian.Uint16(src[2*i:])]
-		}
-	case m.dtype == BF16:
-		for i := range dst {
-			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
-		}
-	default:
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-		}
+	n := m.cols * m.dtype.Size()
+	m.decode(dst[:m.cols], m.data[r*n:(r+1)*n])
+}
+
+func decodeF32(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 	}
 }
 
 // AsF16 returns m as arithmetic with fp16 weights sees it: every element rounded to the nearest fp16. A bf16 matrix keeps
-// its bytes and is translated by a table; palettes and fp16 are already there; f32 is narrowed into a copy.
+// its bytes and is rounded as it is read; palettes and fp16 are already there; f32 is narrowed into a copy.
 func AsF16(m Matrix) Matrix {
 	d, ok := m.(*dense)
 	switch {
 	case !ok || d.dtype == F16:
 		return m
 	case d.dtype == BF16:
-		return &dense{rows: d.rows, cols: d.cols, dtype: BF16, data: d.data, table: half.BF16AsF16Table()}
+		return &dense{rows: d.rows, cols: d.cols, dtype: BF16, data: d.data, decode: kernel.DecodeBF16AsF16, translated: true}
 	}
 	return narrow(d, F16, half.F32ToF16)
 }
@@ -86,9 +82,9 @@ func AsBF16(m Matrix) Matrix {
 
 // narrow copies a matrix into a 16-bit encoding.
 func narrow(d *dense, to DType, bits func(float32) uint16) *dense {
-	out := &dense{rows: d.rows, cols: d.cols, dtype: to, data: make([]byte, 2*d.rows*d.cols)}
+	out := &dense{rows: d.rows, cols: d.cols, dtype: to, data: make([]byte, 2*d.rows*d.cols), decode: kernel.DecodeBF16}
 	if to == F16 {
-		out.table = half.F16Table()
+		out.decode = kernel.DecodeF16
 	}
 	row := make([]float32, d.cols)
 	for r := range d.rows {
@@ -124,8 +120,8 @@ func ScaledF16(m Matrix, c float32) Matrix {
 	return narrow(d, F16, func(x float32) uint16 { return half.F32ToF16(x * c) })
 }
 
-// Translated reports whether a dense matrix is read through a table other than its own type's: a bf16 matrix seen as fp16.
+// Translated reports whether a dense matrix is read as another type than its bytes are: a bf16 matrix seen as fp16.
 func Translated(m Matrix) bool {
 	d, ok := m.(*dense)
-	return ok && d.dtype == BF16 && d.table != nil
+	return ok && d.translated
 }

@@ -186,3 +186,18 @@ func TestMisusePanics(t *testing.T) {
 	require.Panics(t, func() { l.Stage(0, rows(0, 5), rows(0, 5)) })
 	require.Panics(t, func() { NewRing(shape, 0) })
 }
+
+func TestRunsCoverTheSpan(t *testing.T) { // invariant: runs joined are the rows, across the wrap and the staged border
+	r := NewRing(shape, 5)
+	feed(r, 8)
+	r.Stage(8, rows(8, 3), rows(8, 3))
+	keys := r.Keys().Head(1)
+	for p := 4; p < 11; {
+		data, stride, n := keys.Run(p, 11-p)
+		require.Positive(t, n)
+		for i := range n {
+			require.Equal(t, float32(100*(p+i)+10), data[i*stride])
+		}
+		p += n
+	}
+}

@@ -38,14 +38,24 @@ func (v View) Head(g int) View {
 
 // Row is the row of absolute position p of the selected head: [d]. The position must be held or staged.
 func (v View) Row(p int) []float32 {
+	rows, _, _ := v.Run(p, 1)
+	return rows[:v.d:v.d]
+}
+
+// Run is the longest stretch of evenly spaced rows from position p on, at most n: row i starts at rows[i·stride] and has d
+// values.
+func (v View) Run(p, n int) (rows []float32, stride, count int) {
 	s := &v.past
 	if p >= v.first {
 		s = &v.staged
+	} else {
+		n = min(n, v.first-p)
 	}
 	at := p - s.base
 	if at >= s.rows {
 		at %= s.rows
 	}
+	n = min(n, s.rows-at)
 	at = at*s.rowStride + v.head*s.headStride
-	return s.data[at : at+v.d : at+v.d]
+	return s.data[at : at+(n-1)*s.rowStride+v.d], s.rowStride, n
 }

@@ -51,17 +51,18 @@ type linear32 struct {
 
 func (j *linear32) Run(lo, hi int) {
 	rows, cols := j.w.Rows(), j.w.Cols()
-	buf := rowBuffer(cols)
+	buf := rowBuffer(4*cols + 4*j.t)
 	defer rowBuffers.Put(buf)
-	row := (*buf)[:cols]
-	for r := lo; r < hi; r++ {
-		j.w.Row(row, r)
-		i := 0
-		for ; i+2 <= j.t; i += 2 {
-			j.y[i*rows+r], j.y[(i+1)*rows+r] = kernel.DotPair(row, j.x[i*cols:(i+1)*cols], j.x[(i+1)*cols:(i+2)*cols])
-		}
-		if i < j.t {
-			j.y[i*rows+r] = kernel.Dot(row, j.x[i*cols:(i+1)*cols])
+	w, sums := (*buf)[:4*cols], (*buf)[4*cols:4*cols+4*j.t]
+	for r := lo; r < hi; r += 4 {
+		n := decode4(w, j.w, r, hi)
+		for i, end := 0, 0; i < j.t; i = end {
+			end = min(i+block(cols), j.t)
+			y := sums[:4*(end-i)]
+			kernel.Rows32(y, w, j.x[i*cols:end*cols], cols)
+			for t := i; t < end; t++ {
+				copy(j.y[t*rows+r:t*rows+r+n], y[4*(t-i):])
+			}
 		}
 	}
 }
@@ -83,11 +84,11 @@ func (a *f32) RMSNorm(y, x, gain []float32, n int, eps float64) {
 func (a *f32) VNorm(y, x []float32, n int, eps float64) { a.RMSNorm(y, x, nil, n, eps) }
 
 func (a *f32) Scores(s, q []float32, k swa.View, spans []swa.Span) {
-	i := 0
 	for _, span := range spans {
-		for p := span.Lo; p < span.Hi; p++ {
-			s[i] = kernel.Dot(q, k.Row(p))
-			i++
+		for p := span.Lo; p < span.Hi; {
+			rows, stride, n := k.Run(p, span.Hi-p)
+			kernel.Strided32(s[:n], rows, stride, q)
+			s, p = s[n:], p+n
 		}
 	}
 }
@@ -105,14 +106,13 @@ func (a *f32) Softmax(p []float32, spans []swa.Span) {
 
 func (a *f32) Mix(o, p []float32, v swa.View, spans []swa.Span) {
 	clear(o)
-	i := 0
 	for _, span := range spans {
-		for pos := span.Lo; pos < span.Hi; pos++ {
-			w := p[i]
-			for k, x := range v.Row(pos) {
-				o[k] += float32(w * x)
+		for pos := span.Lo; pos < span.Hi; {
+			rows, stride, n := v.Run(pos, span.Hi-pos)
+			for i := range n {
+				kernel.Axpy(o, rows[i*stride:], p[i])
 			}
-			i++
+			p, pos = p[n:], pos+n
 		}
 	}
 }

@@ -25,5 +25,31 @@ func checkLinear(y []float32, w quant.Matrix, x []float32, t int) {
 	}
 }
 
-// grain is how many rows a core takes at a time: some 64 K products, so that hand-over costs nothing.
-func grain(w quant.Matrix, t int) int { return max(1, 1<<16/max(1, w.Cols()*t)) }
+// grain is how many rows a core takes at a time: a multiple of 4, some 64 K products, so that hand-over costs nothing.
+func grain(w quant.Matrix, t int) int { return (max(1, 1<<16/max(1, w.Cols()*t)) + 3) &^ 3 }
+
+// wideBuffers holds scratch for float64 sums.
+var wideBuffers = sync.Pool{New: func() any { return new([]float64) }}
+
+// wideBuffer returns a buffer of at least n values.
+func wideBuffer(n int) *[]float64 {
+	buf := wideBuffers.Get().(*[]float64)
+	if cap(*buf) < n {
+		*buf = make([]float64, n)
+	}
+	*buf = (*buf)[:cap(*buf)]
+	return buf
+}
+
+// decode4 decodes rows r, r+1, … of m into w [4, Cols], at most 4 and below hi; it returns how many. The rest of w keeps what
+// it held, and the caller drops those products.
+func decode4(w []float32, m quant.Matrix, r, hi int) int {
+	cols, n := m.Cols(), min(4, hi-r)
+	for i := range n {
+		m.Row(w[i*cols:(i+1)*cols], r+i)
+	}
+	return n
+}
+
+// block is how many rows of x go through a group of weight rows at a time, so that they stay in the second-level cache.
+func block(cols int) int { return max(4, 1<<18/cols&^3) }

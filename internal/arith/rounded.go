@@ -125,13 +125,21 @@ type linear64 struct {
 
 func (j *linear64) Run(lo, hi int) {
 	rows, cols := j.w.Rows(), j.w.Cols()
-	buf := rowBuffer(cols)
+	buf, wide := rowBuffer(4*cols), wideBuffer(4*j.t)
 	defer rowBuffers.Put(buf)
-	row := (*buf)[:cols]
-	for r := lo; r < hi; r++ {
-		j.w.Row(row, r)
-		for i := range j.t {
-			j.y[i*rows+r] = j.a.narrow(kernel.Dot64(row, j.x[i*cols:(i+1)*cols]))
+	defer wideBuffers.Put(wide)
+	w := (*buf)[:4*cols]
+	for r := lo; r < hi; r += 4 {
+		n := decode4(w, j.w, r, hi)
+		for i, end := 0, 0; i < j.t; i = end {
+			end = min(i+block(cols), j.t)
+			y := (*wide)[:4*(end-i)]
+			kernel.Rows64(y, w, j.x[i*cols:end*cols], cols)
+			for t := i; t < end; t++ {
+				for k := range n {
+					j.y[t*rows+r+k] = j.a.narrow(y[4*(t-i)+k])
+				}
+			}
 		}
 	}
 }
@@ -156,17 +164,21 @@ func (a *rounded) RopeTable(cos, sin []float32, pos int, freq []float32) {
 }
 
 func (a *rounded) Scores(s, q []float32, k swa.View, spans []swa.Span) {
-	i := 0
+	var wide [64]float64
 	for _, span := range spans {
-		for p := span.Lo; p < span.Hi; p++ {
-			s[i] = a.narrow(kernel.Dot64(q, k.Row(p)))
-			i++
+		for p := span.Lo; p < span.Hi; {
+			rows, stride, n := k.Run(p, min(span.Hi-p, len(wide)))
+			kernel.Strided64(wide[:n], rows, stride, q)
+			for i, x := range wide[:n] {
+				s[i] = a.narrow(x)
+			}
+			s, p = s[n:], p+n
 		}
 	}
 }
 
 // mixBlock is how many columns Mix sums at a time, so that its lanes fit on the stack.
-const mixBlock = 64
+const mixBlock = 128
 
 func (a *rounded) Mix(o, p []float32, v swa.View, spans []swa.Span) {
 	for c := 0; c < len(o); c += mixBlock {
@@ -177,14 +189,13 @@ func (a *rounded) Mix(o, p []float32, v swa.View, spans []swa.Span) {
 // mixColumns sums columns [c, c+len(o)) in 8 lanes by absolute position.
 func (a *rounded) mixColumns(o, p []float32, v swa.View, c int, spans []swa.Span) {
 	var lanes [8][mixBlock]float64
-	i := 0
 	for _, span := range spans {
-		for pos := span.Lo; pos < span.Hi; pos++ {
-			lane, w := &lanes[pos&7], float64(p[i])
-			for k, x := range v.Row(pos)[c : c+len(o)] {
-				lane[k] += float64(w * float64(x))
+		for pos := span.Lo; pos < span.Hi; {
+			rows, stride, n := v.Run(pos, span.Hi-pos)
+			for i := range n {
+				kernel.Axpy64(lanes[(pos+i)&7][:len(o)], rows[i*stride+c:], p[i])
 			}
-			i++
+			p, pos = p[n:], pos+n
 		}
 	}
 	for k := range o {

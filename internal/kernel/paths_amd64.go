@@ -1,0 +1,149 @@
+//go:build amd64 && !purego
+
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+//go:generate go run ./_asm -dir .
+
+// tailMask is 8 set lanes and 8 clear ones: read from 32−4k bytes on, it selects the first k lanes.
+var tailMask = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+// cpuPaths lists the assembly paths of this CPU, the fastest first.
+func cpuPaths() []path {
+	var paths []path
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
+		paths = append(paths, path{name: "avx512", rows32: rows32AVX512, rows64: rows64AVX512,
+			strided32: tile32x1AVX512, strided64: tile64x1AVX512, axpy32: axpy32AVX512, axpy64: axpy64AVX512,
+			decodeBF16: decode(decodeBF16AVX512), decodeF16: decode(decodeF16AVX512), decodeBF16AsF16: decode(decodeBF16AsF16AVX512)})
+	}
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && hasF16C() {
+		paths = append(paths, path{name: "avx2", rows32: rows32AVX2, rows64: rows64AVX2,
+			strided32: tile32x1AVX2, strided64: tile64x1AVX2, axpy32: axpy32AVX2, axpy64: axpy64AVX2,
+			decodeBF16: decode(decodeBF16AVX2), decodeF16: decode(decodeF16AVX2), decodeBF16AsF16: decode(decodeBF16AsF16AVX2)})
+	}
+	return paths
+}
+
+// cpuid1 returns ECX of CPUID leaf 1.
+//
+//go:noescape
+func cpuid1() uint32
+
+// hasF16C reports half conversions, which x/sys/cpu does not list.
+func hasF16C() bool { return cpuid1()&(1<<29) != 0 }
+
+func decode(f func(dst *float32, src *byte, n int)) func([]float32, []byte) {
+	return func(dst []float32, src []byte) { f(&dst[0], &src[0], len(dst)) }
+}
+
+// tiles walks x in blocks of `most` rows and then one by one.
+func rows32AVX512(y, w, x []float32, n, t int) {
+	i := 0
+	var tile [16]float32
+	for ; i+4 <= t; i += 4 {
+		tile32x4AVX512(&tile[0], &w[0], &x[i*n], n, n, n)
+		for c := range 4 {
+			for r := range 4 {
+				y[(i+c)*4+r] = tile[r*4+c]
+			}
+		}
+	}
+	for ; i < t; i++ {
+		tile32x1AVX512(&y[i*4], &w[0], &x[i*n], n, n, n)
+	}
+}
+
+func rows64AVX512(y []float64, w, x []float32, n, t int) {
+	i := 0
+	var tile [16]float64
+	for ; i+4 <= t; i += 4 {
+		tile64x4AVX512(&tile[0], &w[0], &x[i*n], n, n, n)
+		for c := range 4 {
+			for r := range 4 {
+				y[(i+c)*4+r] = tile[r*4+c]
+			}
+		}
+	}
+	for ; i < t; i++ {
+		tile64x1AVX512(&y[i*4], &w[0], &x[i*n], n, n, n)
+	}
+}
+
+func rows32AVX2(y, w, x []float32, n, t int) {
+	i := 0
+	var tile [8]float32
+	for ; i+2 <= t; i += 2 {
+		tile32x2AVX2(&tile[0], &w[0], &x[i*n], n, n, n)
+		for r := range 4 {
+			y[i*4+r], y[(i+1)*4+r] = tile[r*2], tile[r*2+1]
+		}
+	}
+	for ; i < t; i++ {
+		tile32x1AVX2(&y[i*4], &w[0], &x[i*n], n, n, n)
+	}
+}
+
+func rows64AVX2(y []float64, w, x []float32, n, t int) {
+	for i := range t {
+		tile64x1AVX2(&y[i*4], &w[0], &x[i*n], n, n, n)
+	}
+}
+
+// The tiles: y[r·c + t] = Σ w[r][i]·x[t][i] for 4 weight rows and c activation rows; strides in elements. A dot product's lane
+// structure is the same in every tile of a path.
+
+//go:noescape
+func tile32x4AVX512(y, w, x *float32, wStride, xStride, n int)
+
+//go:noescape
+func tile32x1AVX512(y, w, x *float32, wStride, xStride, n int)
+
+//go:noescape
+func tile64x4AVX512(y *float64, w, x *float32, wStride, xStride, n int)
+
+//go:noescape
+func tile64x1AVX512(y *float64, w, x *float32, wStride, xStride, n int)
+
+//go:noescape
+func tile32x2AVX2(y, w, x *float32, wStride, xStride, n int)
+
+//go:noescape
+func tile32x1AVX2(y, w, x *float32, wStride, xStride, n int)
+
+//go:noescape
+func tile64x1AVX2(y *float64, w, x *float32, wStride, xStride, n int)
+
+// y[i] += p·x[i]; n a multiple of 16.
+
+//go:noescape
+func axpy32AVX512(y, x *float32, p float32, n int)
+
+//go:noescape
+func axpy64AVX512(y *float64, x *float32, p float32, n int)
+
+//go:noescape
+func axpy32AVX2(y, x *float32, p float32, n int)
+
+//go:noescape
+func axpy64AVX2(y *float64, x *float32, p float32, n int)
+
+// The decoders: dst[i] = the float32 value of the i-th 16-bit number; n a multiple of 16.
+
+//go:noescape
+func decodeBF16AVX512(dst *float32, src *byte, n int)
+
+//go:noescape
+func decodeF16AVX512(dst *float32, src *byte, n int)
+
+//go:noescape
+func decodeBF16AsF16AVX512(dst *float32, src *byte, n int)
+
+//go:noescape
+func decodeBF16AVX2(dst *float32, src *byte, n int)
+
+//go:noescape
+func decodeF16AVX2(dst *float32, src *byte, n int)
+
+//go:noescape
+func decodeBF16AsF16AVX2(dst *float32, src *byte, n int)
