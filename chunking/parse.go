@@ -19,7 +19,7 @@ import (
 //	chunk   = ( [L]lo[-[L]hi][+head] | head ) { w=ENCODING | kv=explicit }
 //	setting = [ @LAYER ] attn=POLICY | context=C | tokens=T
 //
-// Settings follow the last chunk; w= after a preset is meant for every chunk. The result can be planned: what the model
+// Settings follow the last chunk; weights= is a longer name of w=, which after a preset is meant for every chunk. The result can be planned: what the model
 // cannot do is refused here, like faults of the text, with a [ParseError] that points at the place.
 func Parse(text string, m *Model) (Layout, error) {
 	p := &parser{text: text, model: m, settingAt: map[settingKey]int{}}
@@ -144,6 +144,10 @@ func (p *parser) settings(words []word, cuts []Cut, last bool) error {
 			continue
 		}
 		key, value, _ := strings.Cut(w.text, "=")
+		at := w.at + len(key) + 1
+		if key == "weights" {
+			key = "w"
+		}
 		if err := p.known(w, key, last); err != nil {
 			return err
 		}
@@ -152,7 +156,7 @@ func (p *parser) settings(words []word, cuts []Cut, last bool) error {
 			return p.fault(w.at, format.Error{Got: key + " is given twice", Fix: "keep one"})
 		}
 		given[id] = true
-		if err := p.set(word{value, w.at + len(key) + 1}, key, layer, cuts); err != nil {
+		if err := p.set(word{value, at}, key, layer, cuts); err != nil {
 			return err
 		}
 		layer = -1
@@ -215,7 +219,7 @@ func (p *parser) set(value word, key string, layer int, cuts []Cut) error {
 		p.out.KVMode, err = ParseKVMode(value.text)
 		p.settingAt[settingKey{RuleKVMode, -1}] = value.at
 	case "attn":
-		err = checkPolicy(value.text)
+		err = CheckPolicy(value.text)
 		p.out.Attn = append(p.out.Attn, LayerAttn{layer, value.text})
 		p.settingAt[settingKey{RuleAttn, layer}] = value.at
 	case "context":

@@ -36,6 +36,7 @@ func TestParse(t *testing.T) { // hand
 		{"@topo1", cuts(m, 0, 15, 25), "L0-14 | L15-24 | L25-34+head"},
 		{"@2way", cuts(m, 0, 15), "L0-14 | L15-34+head"},
 		{"@1way", cuts(m, 0), "L0-34+head"},
+		{"@1way weights=f16", Layout{Cuts: []Cut{{Hi: 35, Head: true, Weights: quant.DenseF16}}}, "L0-34+head w=f16"},
 		{"@2way w=f16 context=512",
 			Layout{Context: 512, Cuts: []Cut{{Hi: 15, Weights: quant.DenseF16}, {Lo: 15, Hi: 35, Head: true, Weights: quant.DenseF16}}},
 			"L0-14 w=f16 | L15-34+head w=f16 context=512"},

@@ -6,8 +6,8 @@ import (
 	"anelab/swa"
 )
 
-// checkPolicy reports what is wrong with the text of an attention policy.
-func checkPolicy(text string) error {
+// CheckPolicy reports what is wrong with the text form of an attention policy.
+func CheckPolicy(text string) error {
 	_, err := attention.Parse(text)
 	return err
 }

@@ -191,7 +191,7 @@ func settingViolations(l Layout, m *Model) []Violation {
 	}
 	seen := map[int]bool{}
 	for _, a := range l.Attn {
-		switch err := checkPolicy(a.Policy); {
+		switch err := CheckPolicy(a.Policy); {
 		case a.Layer < allFull || a.Layer >= len(m.Layers):
 			all = append(all, Violation{RuleAttn, noChunk, a.Layer, fmt.Sprintf("layer %d does not exist", a.Layer), fmt.Sprintf("the model's last layer is %d", len(m.Layers)-1)})
 		case seen[a.Layer]:
