@@ -19,8 +19,9 @@ import (
 //	chunk   = ( [L]lo[-[L]hi][+head] | head ) { w=ENCODING | kv=explicit }
 //	setting = [ @LAYER ] attn=POLICY | context=C | tokens=T
 //
-// Settings follow the last chunk; weights= is a longer name of w=, which after a preset is meant for every chunk. The result can be planned: what the model
-// cannot do is refused here, like faults of the text, with a [ParseError] that points at the place.
+// Settings follow the last chunk; weights= is a longer name of w=, which after a preset is meant for every chunk. The result
+// can be planned: what the model cannot do is refused here, like faults of the text, with a [ParseError] that points at the
+// place.
 func Parse(text string, m *Model) (Layout, error) {
 	p := &parser{text: text, model: m, settingAt: map[settingKey]int{}}
 	if err := p.layout(); err != nil {

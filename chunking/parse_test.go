@@ -1,13 +1,17 @@
 package chunking
 
 import (
+	"bytes"
+	"encoding/csv"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"anelab"
 	"anelab/internal/format"
 	"anelab/quant"
 )
@@ -162,6 +166,27 @@ func TestParseErrorText(t *testing.T) { // hand
 	line, caret, _ := strings.Cut(e.Excerpt(), "\n")
 	require.Equal(t, byte('+'), line[strings.IndexByte(caret, '^')], "the caret follows a clipped line")
 	require.Less(t, len(line), 80)
+}
+
+// Every Gemma 4 layout that somebody measured can be planned. invariant
+func TestMeasuredLayouts(t *testing.T) {
+	data, err := anelab.Files.ReadFile("testdata/measured/experiments.csv")
+	require.NoError(t, err)
+	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	require.NoError(t, err)
+	model, layout := slices.Index(rows[0], "model"), slices.Index(rows[0], "layout")
+	seen := map[string]bool{}
+	for _, row := range rows[1:] {
+		name, ok := strings.CutPrefix(row[model], "gemma-4-")
+		if !ok || row[layout] == "" || seen[name+row[layout]] {
+			continue
+		}
+		seen[name+row[layout]] = true
+		_, err := Parse(row[layout], published(t, name))
+		require.NoError(t, err)
+	}
+	t.Logf("%d layouts", len(seen))
+	require.NotEmpty(t, seen)
 }
 
 // randomLayout is any layout that can be planned, not only sensible ones.

@@ -167,8 +167,13 @@ type Handoff struct {
 // Crosses reports whether the hand-off passes the cut between chunk i and chunk i+1.
 func (h Handoff) Crosses(i int) bool { return h.From <= i && i < h.To[len(h.To)-1] }
 
+// String counts chunks from 1, as messages do.
 func (h Handoff) String() string {
-	return fmt.Sprintf("layer %d (%s) from chunk %d to %v", h.Layer, h.Kind, h.From, h.To)
+	s := fmt.Sprintf("layer %d (%s) from chunk %d to", h.Layer, h.Kind, h.From+1)
+	for _, to := range h.To {
+		s += fmt.Sprintf(" %d", to+1)
+	}
+	return s
 }
 
 // Handoffs lists the KV donors that cross a cut, sliding before full.

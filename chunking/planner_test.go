@@ -103,7 +103,7 @@ func TestPortsOfUnusualCuts(t *testing.T) {
 		require.Equal(t, want[0], names(p.Chunks[i].Inputs), "inputs of chunk %d", i+1)
 		require.Equal(t, want[1], names(p.Chunks[i].Outputs), "outputs of chunk %d", i+1)
 	}
-	require.Equal(t, "[layer 13 (sliding) from chunk 2 to [4 5 7] layer 14 (full) from chunk 3 to [6 7]]", fmt.Sprint(p.Handoffs()))
+	require.Equal(t, "[layer 13 (sliding) from chunk 3 to 5 6 8 layer 14 (full) from chunk 4 to 7 8]", fmt.Sprint(p.Handoffs()))
 	h := p.Handoffs()[1]
 	require.EqualValues(t, 2*2048*512*2, h.Bytes)
 	require.Equal(t, []bool{false, false, false, true, true, true, true, false},
@@ -395,5 +395,44 @@ func BenchmarkEnumeratePlan(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(layouts), "ns/layout")
 		})
+	}
+}
+
+// No length is baked in: T and C reach every port that has them. hand
+func TestCHK03EveryLengthFollowsTheLayout(t *testing.T) {
+	m := published(t, "e2b")
+	for _, tokens := range []int{2, 64, 512, 1024} {
+		l := cuts(m, 0, 8, 25)
+		l.QueryTokens, l.Context = tokens, 1200
+		for _, c := range planOf(t, m, l).Chunks {
+			for _, p := range c.Inputs {
+				switch p.Role {
+				case RoleHidden, RolePLE:
+					require.Equal(t, tokens, p.Shape[1], p.Name)
+				case RoleMask, RoleRope:
+					require.Equal(t, tokens, p.Shape[2], p.Name)
+				case RoleUpdate:
+					require.Equal(t, []int{1, 1, 1200, tokens}, p.Shape, p.Name)
+				}
+			}
+		}
+	}
+}
+
+// Layers that share KV compute none, in whatever chunk they are. hand: 12 sliding and 3 full owners
+func TestKVS06SharedLayersHaveNoKeysOfTheirOwn(t *testing.T) {
+	m := published(t, "e2b")
+	owners := map[int]int{}
+	for _, c := range planOf(t, m, cuts(m, 0, 10, 14, 20)).Chunks {
+		for _, o := range c.Ops {
+			if o.Kind == OpK || o.Kind == OpV {
+				owners[o.Layer]++
+			}
+		}
+	}
+	require.Len(t, owners, 15)
+	for layer, projections := range owners {
+		require.Less(t, layer, 15)
+		require.Equal(t, 2, projections)
 	}
 }
