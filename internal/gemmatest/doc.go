@@ -1,0 +1,4 @@
+// Package gemmatest makes small Gemma models with random weights for tests: any configuration, any seed, no files.
+//
+// Start at [New].
+package gemmatest
