@@ -11,6 +11,7 @@ import (
 	"anelab/gemma4"
 	"anelab/internal/checkpoint/mapped"
 	"anelab/internal/checkpoint/safetensors"
+	"anelab/internal/checkpoint/torchpickle"
 	"anelab/internal/format"
 	"anelab/quant"
 )
@@ -89,18 +90,31 @@ func open(config mapped.Folder, configName string, weights func() (store, error)
 
 // openFolder opens whichever weights a directory has.
 func openFolder(dir mapped.Folder) (store, error) {
-	if dir.Has(safetensors.ModelFile) || dir.Has(safetensors.IndexFile) {
+	switch {
+	case dir.Has(safetensors.ModelFile), dir.Has(safetensors.IndexFile):
 		return safetensors.OpenFolder(dir)
+	case dir.Has(torchpickle.ModelFile):
+		return torchpickle.OpenFolder(dir)
+	case dir.Has(torchpickle.IndexFile):
+		return nil, &format.Error{Path: dir.Path(torchpickle.IndexFile), Got: "a sharded pickle", Want: "one file, or safetensors",
+			Fix: "save the model as safetensors"}
 	}
-	return nil, &format.Error{Path: dir.Path(""), Got: "no weights", Want: safetensors.ModelFile + " or " + safetensors.IndexFile}
+	return nil, &format.Error{Path: dir.Path(""), Got: "no weights",
+		Want: strings.Join([]string{safetensors.ModelFile, safetensors.IndexFile, torchpickle.ModelFile}, ", ")}
 }
 
 // openFile opens one file of weights by the form its name promises.
 func openFile(dir mapped.Folder, name string) (store, error) {
-	if filepath.Ext(name) == ".safetensors" {
-		return safetensors.Open(dir.Path(name))
+	path := dir.Path(name)
+	switch filepath.Ext(name) {
+	case ".safetensors":
+		return safetensors.Open(path)
+	case ".bin", ".pt", ".pth":
+		return torchpickle.Open(path)
+	case ".gguf":
+		return nil, &format.Error{Path: path, Got: "a GGUF file", Want: "safetensors or pytorch_model.bin", Fix: "open the model it was made from"}
 	}
-	return nil, &format.Error{Path: dir.Path(name), Got: "an unknown kind of file", Want: "a directory or a .safetensors file"}
+	return nil, &format.Error{Path: path, Got: "an unknown kind of file", Want: "a directory, or a .safetensors or .bin file"}
 }
 
 // resolve names the tensors of s, checks them against the config, and takes s over.

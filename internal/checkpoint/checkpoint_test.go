@@ -26,7 +26,7 @@ func TestOpenForms(t *testing.T) {
 	whole := opened(t, tiny+"bf16")
 	require.Len(t, whole.Names(), 160) // oracle: the header of the file, without __metadata__
 	require.Equal(t, 48, whole.Config.HiddenSize)
-	for _, path := range []string{"multimodal", "mlx-prefix", "bf16/model.safetensors"} {
+	for _, path := range []string{"multimodal", "mlx-prefix", "bf16/model.safetensors", "bin-bf16", "bin-bf16/pytorch_model.bin"} {
 		t.Run(path, func(t *testing.T) { sameTensors(t, whole, opened(t, tiny+path)) })
 	}
 	t.Run("embedded", func(t *testing.T) {
