@@ -61,8 +61,7 @@ type Evidence struct {
 	Models         []ModelEvidence
 	Contexts       []ContextEvidence // ascending
 	Weights        []string          // encodings
-	MinWeightBytes int64             // of a chunk
-	MaxWeightBytes int64
+	MaxLayers      int               // of a chunk
 	Chunks         []MeasuredChunk
 }
 

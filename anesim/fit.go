@@ -90,11 +90,7 @@ func evidenceOf(samples []sample) Evidence {
 	e.Experiments = len(groupBy(samples, func(s *sample) string { return s.Experiment }))
 	for i := range samples {
 		s := &samples[i]
-		w := s.totals().WeightBytes
-		if i == 0 || w < e.MinWeightBytes {
-			e.MinWeightBytes = w
-		}
-		e.MaxWeightBytes = max(e.MaxWeightBytes, w)
+		e.MaxLayers = max(e.MaxLayers, s.totals().Layers)
 		if enc := s.plan.Chunks[s.chunk].Weights.String(); !slices.Contains(e.Weights, enc) {
 			e.Weights = append(e.Weights, enc)
 		}

@@ -123,7 +123,9 @@ func (rd *reader) row(record []string) (Measurement, bool) {
 	if text("last_layer") != "" {
 		m.Hi = last + 1
 	}
-	f.check(m)
+	if len(rd.problems) == before {
+		f.check(m)
+	}
 	return m, len(rd.problems) == before
 }
 

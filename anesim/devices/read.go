@@ -63,8 +63,7 @@ type evidence struct {
 	IntervalFactor float64    `yaml:"interval_factor"`
 	HostSDSeconds  float64    `yaml:"host_sd_s"`
 	Weights        []string   `yaml:"weights"`
-	MinWeightBytes int64      `yaml:"min_weight_bytes"`
-	MaxWeightBytes int64      `yaml:"max_weight_bytes"`
+	MaxLayers      int        `yaml:"max_layers"`
 	Models         []model    `yaml:"models"`
 	Contexts       []context  `yaml:"contexts"`
 	Chunks         []measured `yaml:"chunks"`
@@ -133,7 +132,7 @@ func syntaxError(path string, err error) error {
 // keys that a device file may hold, for suggestions.
 var keys = []string{"format", "name", "title", "class", "soc", "measured_as", "noise", "constants", "correlation", "evidence",
 	"chunk", "session", "source", "value", "sd", "unit", "confidence", "group", "prior", "experiments", "rows", "worst_miss",
-	"interval_factor", "host_sd_s", "weights", "min_weight_bytes", "max_weight_bytes", "models", "contexts", "chunks", "layers",
+	"interval_factor", "host_sd_s", "weights", "max_layers", "models", "contexts", "chunks", "layers",
 	"hidden_size", "context", "layouts", "model", "copyback", "median_s", "min_s", "max_s"}
 
 // converter checks a file and keeps the first fault.
@@ -241,7 +240,7 @@ func (c *converter) correlation(d *anesim.Device, rows [][]float64) {
 func (c *converter) evidence(e *evidence) anesim.Evidence {
 	out := anesim.Evidence{Experiments: e.Experiments, Rows: e.Rows, WorstMiss: c.atLeastZero("evidence.worst_miss", &e.WorstMiss),
 		IntervalFactor: c.positive("evidence.interval_factor", &e.IntervalFactor), HostSDSeconds: c.atLeastZero("evidence.host_sd_s", &e.HostSDSeconds),
-		Weights: e.Weights, MinWeightBytes: e.MinWeightBytes, MaxWeightBytes: e.MaxWeightBytes}
+		Weights: e.Weights, MaxLayers: e.MaxLayers}
 	for _, m := range e.Models {
 		out.Models = append(out.Models, anesim.ModelEvidence(m))
 	}

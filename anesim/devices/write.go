@@ -74,8 +74,7 @@ func (w *writer) evidence(e *anesim.Evidence) {
 	w.line(1, "interval_factor: %s # standard deviations in a 90 %% interval", num(e.IntervalFactor))
 	w.line(1, "host_sd_s: %s", num(e.HostSDSeconds))
 	w.line(1, "weights: %s", list(e.Weights))
-	w.line(1, "min_weight_bytes: %d", e.MinWeightBytes)
-	w.line(1, "max_weight_bytes: %d", e.MaxWeightBytes)
+	w.line(1, "max_layers: %d # of a chunk", e.MaxLayers)
 	w.line(1, "models:")
 	for _, m := range e.Models {
 		w.line(2, "- {name: %s, layers: %d, hidden_size: %d}", quote(m.Name), m.Layers, m.HiddenSize)

@@ -1,0 +1,62 @@
+package anesim
+
+import (
+	"cmp"
+	"slices"
+
+	"anelab/chunking"
+)
+
+// Verdict is how bad a finding is.
+type Verdict string
+
+// No means that the plan does not run as planned; the others that it may, or that something about it is worth knowing.
+const (
+	VerdictNo      Verdict = "no"
+	VerdictWarning Verdict = "warning"
+	VerdictNote    Verdict = "note"
+)
+
+// rank orders findings, worst first.
+var rank = map[Verdict]int{VerdictNo: 0, VerdictWarning: 1, VerdictNote: 2}
+
+// Finding is a limit that a plan meets on a device.
+type Finding struct {
+	Rule     string    `json:"rule"` // its id: stable, for scripts
+	Verdict  Verdict   `json:"verdict"`
+	Chunk    string    `json:"chunk"` // layout text
+	Index    int       `json:"chunk_index"`
+	Text     string    `json:"text"`
+	Fix      string    `json:"fix"`
+	Evidence Evidenced `json:"evidence"`
+}
+
+// Evidenced is the observation behind a limit, as a row of limits.csv has it.
+type Evidenced struct {
+	Limit     string `json:"limit"`
+	Condition string `json:"condition"`
+	Device    string `json:"device"`
+	Outcome   string `json:"outcome"`
+	Kind      string `json:"kind"` // "measured" or "reported"
+	Source    string `json:"source"`
+}
+
+// Check holds a plan against the limits known for the device's class, worst findings first.
+func Check(p *chunking.Plan, d Device) []Finding {
+	found := []Finding{}
+	for i, c := range p.Chunks {
+		for _, r := range limits {
+			if r.class != "" && r.class != d.Class || !r.meets(c, p) {
+				continue
+			}
+			found = append(found, Finding{Rule: r.id, Verdict: r.verdict, Chunk: c.String(), Index: i, Text: r.text(c, p), Fix: r.fix, Evidence: r.evidence})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(rank[a.Verdict], rank[b.Verdict]) })
+	return found
+}
+
+// Refused reports whether one of the findings is a no.
+func Refused(found []Finding) bool {
+	return slices.ContainsFunc(found, func(f Finding) bool { return f.Verdict == VerdictNo })
+}
