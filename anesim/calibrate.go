@@ -74,7 +74,7 @@ func Calibrate(rows []Measurement, opt Options) (*Calibration, error) {
 		return nil, fmt.Errorf("no row to fit: want warm %s rows with %s, one query token, quality A or B and a chunk number", fitModel, fitKVMode)
 	}
 	c := &Calibration{FormatVersion: "1.0", options: opt, train: train, models: rivals(), Baselines: map[string]Baseline{},
-		fitted: map[string]bool{}, Excluded: s.excluded.sorted(), Doubts: Doubts(rows), Rows: []Residual{}}
+		fitted: map[string]bool{}, Excluded: s.excluded.sorted("train"), Doubts: Doubts(rows), Rows: []Residual{}}
 	for i := range train {
 		c.fitted[train[i].Experiment] = true
 	}
@@ -154,8 +154,8 @@ func leftOutSpread(base Device, family []sample) (factor, worst float64) {
 	return intervalFactor(z), worst
 }
 
-// intervalFactor is the 90 % point of the errors, but at least one standard deviation: a few sessions that agree
-// by luck are no licence for a thin interval.
+// intervalFactor is the 90 % point of the errors, but not less than minIntervalFactor: the standard deviations count doubts
+// that few sessions put to the test, and a few that agree by luck are no licence for a thin interval.
 func intervalFactor(z []float64) float64 {
 	if len(z) == 0 {
 		return normal90
@@ -164,7 +164,7 @@ func intervalFactor(z []float64) float64 {
 	return max(quantile(0.9, z), minIntervalFactor)
 }
 
-const minIntervalFactor = 1
+const minIntervalFactor = 1.2
 
 // fold is one experiment left out.
 type fold struct {
@@ -193,17 +193,17 @@ func (c *Calibration) AddScore(rows []Measurement) {
 	for _, one := range s.samples(rows) {
 		switch {
 		case c.fitted[one.Experiment]:
-			s.excluded.add(one.Measurement, "score: experiment was fitted on")
+			s.excluded.add(one.Measurement, "experiment was fitted on")
 		case len(familyOf(c.train, one.family)) == 0:
-			s.excluded.add(one.Measurement, "score: no fitted rows of "+one.Device)
+			s.excluded.add(one.Measurement, "nothing was fitted on "+one.Device)
 		default:
 			fresh = append(fresh, one)
 		}
 	}
-	for _, class := range s.excluded.sorted() {
-		c.Excluded = append(c.Excluded, class)
+	c.Excluded = append(c.Excluded, s.excluded.sorted("score")...)
+	for _, d := range Doubts(rows) {
+		c.Doubts = append(c.Doubts, "score file, "+d)
 	}
-	c.Doubts = append(c.Doubts, Doubts(rows)...)
 	for _, m := range c.models {
 		c.scoreWith(m, fresh)
 	}

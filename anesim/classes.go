@@ -53,7 +53,7 @@ func (m Measurement) unfit() string {
 		return "chunk number above 4"
 	case m.Context == 0:
 		return "no context given"
-	case !m.Timed:
+	case m.Seconds <= 0:
 		return "no time printed"
 	}
 	return ""
@@ -63,6 +63,7 @@ func (m Measurement) fittable() bool { return m.unfit() == "" }
 
 // ExcludedClass counts rows that are shown but not used, with the one reason they share.
 type ExcludedClass struct {
+	Set    string `json:"set"` // "train" or "score": the file that lines count in
 	Reason string `json:"reason"`
 	Rows   int    `json:"rows"`
 	Lines  []int  `json:"lines"`
@@ -79,10 +80,11 @@ func (c classes) add(m Measurement, reason string) {
 	c[reason].Lines = append(c[reason].Lines, m.Line)
 }
 
-// sorted lists the classes, largest first.
-func (c classes) sorted() []ExcludedClass {
+// sorted lists the classes of one file, largest first.
+func (c classes) sorted(set string) []ExcludedClass {
 	all := []ExcludedClass{}
 	for _, class := range c {
+		class.Set = set
 		all = append(all, *class)
 	}
 	sort.Slice(all, func(i, j int) bool {
@@ -166,5 +168,8 @@ func (s *sampler) sample(m Measurement) (one sample, reason string) {
 		return sample{}, "no plan: " + err.Error()
 	}
 	k := m.chunkNumber() - 1
+	if k >= len(plan.Chunks) {
+		return sample{}, "no such chunk in the layout"
+	}
 	return sample{Measurement: m, family: family, plan: plan, chunk: k, q: planQuantities(plan, m.copyBack())[k]}, ""
 }

@@ -60,16 +60,16 @@ func (d *Device) weightDoubt(c *chunking.Chunk) float64 {
 	return doubtWeights * d.Constants[WeightStream].Value * math.Abs(float64(c.Totals.LinearBytes)-asInt4)
 }
 
-// chunkDoubt is relative to the time of the chunk.
+// chunkDoubt is relative to the time of the chunk. Each session that timed it takes its share of the doubt.
 func (d *Device) chunkDoubt(c *chunking.Chunk) float64 {
-	longer := max(0, c.Totals.Layers-d.Evidence.MaxLayers)
-	doubt := doubtLayer * float64(longer)
+	sessions := 0
 	for _, m := range d.Evidence.Chunks {
 		if m.Chunk == c.String() {
-			return doubt
+			sessions += m.Experiments
 		}
 	}
-	return doubt + doubtChunk
+	longer := max(0, c.Totals.Layers-d.Evidence.MaxLayers)
+	return doubtChunk/float64(1+sessions) + doubtLayer*float64(longer)
 }
 
 func (e *Evidence) hasWeights(encoding string) bool {

@@ -59,6 +59,11 @@ func TestShippedDevicesAreCalibrated(t *testing.T) {
 		}
 		want, err := Read(d.Name, Write(d))
 		require.NoError(t, err)
+		for _, x := range [][2]*float64{{&want.Evidence.WorstMiss, &shipped.Evidence.WorstMiss},
+			{&want.Evidence.IntervalFactor, &shipped.Evidence.IntervalFactor}, {&want.Evidence.HostSDSeconds, &shipped.Evidence.HostSDSeconds}} {
+			require.InEpsilon(t, *x[0], *x[1], 1e-6, d.Name)
+			*x[0] = *x[1]
+		}
 		require.Equal(t, want.Evidence, shipped.Evidence, d.Name)
 	}
 }
