@@ -40,19 +40,24 @@ func (m *Model) NewState(context int) (*State, error) {
 	return &State{model: m, context: context, batch: defaultBatch, stores: m.newStores(context)}, nil
 }
 
-// newStores gives every owner a store that satisfies all its readers.
-func (m *Model) newStores(context int) []swa.Store {
-	keep := map[int]swa.Retention{}
+// Retention is what owner l must keep: the union of what all layers that read it need.
+func (m *Model) Retention(l int) swa.Retention {
+	r := m.policies[l].Keep()
 	for i, y := range m.Layers {
-		r := m.policies[i].Keep()
-		if before, ok := keep[y.KVSource]; ok {
-			r = r.Union(before)
+		if y.KVSource == l {
+			r = r.Union(m.policies[i].Keep())
 		}
-		keep[y.KVSource] = r
 	}
+	return r
+}
+
+// newStores gives every owner its store.
+func (m *Model) newStores(context int) []swa.Store {
 	stores := make([]swa.Store, len(m.Layers))
-	for i, r := range keep {
-		stores[i] = swa.New(r, swa.Shape{KVHeads: m.Layers[i].KVHeads, HeadDim: m.Layers[i].HeadDim}, context)
+	for i, y := range m.Layers {
+		if y.OwnsKV() {
+			stores[i] = swa.New(m.Retention(i), swa.Shape{KVHeads: y.KVHeads, HeadDim: y.HeadDim}, context)
+		}
 	}
 	return stores
 }

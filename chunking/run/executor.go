@@ -15,9 +15,10 @@ import (
 type Executor struct {
 	Plan *chunking.Plan
 
-	model *gemma4.Model
-	ws    gemma4.Workspace
-	proj  []float32 // scratch of the per-layer projection
+	model    *gemma4.Model
+	windowed [2]bool // by Kind: caches hold a window, newest row last, instead of every position
+	ws       gemma4.Workspace
+	proj     []float32 // scratch of the per-layer projection
 }
 
 // New binds a plan to a loaded model of the same configuration.
@@ -29,25 +30,54 @@ func New(m *gemma4.Model, plan *chunking.Plan) (*Executor, error) {
 	if t := plan.Layout.QueryTokens; t > 1 {
 		return nil, &format.Error{Field: "query tokens", Got: fmt.Sprint(t), Want: "1", Fix: "only decode chunks are executed"}
 	}
-	return &Executor{Plan: plan, model: m}, nil
+	e := &Executor{Plan: plan, model: m}
+	return e, e.bindPolicies()
 }
 
-// Call runs chunk i on its inputs. Inputs are left as they are; outputs are fresh. trace may be nil.
-func (e *Executor) Call(ctx context.Context, i int, in Ports, trace gemma4.Tracer) (Ports, error) {
+// bindPolicies makes sure that the model attends as the layout asks, and finds out which caches are windows.
+func (e *Executor) bindPolicies() error {
+	asked, err := e.Plan.Layout.Policies(e.Plan.Model)
+	if err != nil {
+		return err
+	}
+	seen := [2]bool{}
+	for i, y := range e.model.Layers {
+		want := y.Policy()
+		if p, ok := asked[i]; ok {
+			want = p
+		}
+		if got := e.model.Policy(i); got.String() != want.String() {
+			return &format.Error{Field: fmt.Sprintf("attention of layer %d", i), Got: got.String(), Want: want.String() + " as the layout says"}
+		}
+		if !y.OwnsKV() {
+			continue
+		}
+		windowed := e.model.Retention(i) != swa.All
+		if seen[y.Kind] && windowed != e.windowed[y.Kind] {
+			return &format.Error{Field: "attn", Got: fmt.Sprintf("%s layers with windows and without", y.Kind), Want: "one kind of cache per kind of layer",
+				Fix: "a chunk declares one mask for all its " + y.Kind.String() + " layers"}
+		}
+		seen[y.Kind], e.windowed[y.Kind] = true, windowed
+	}
+	return nil
+}
+
+// Call runs chunk i at position pos on its inputs. Inputs are left as they are; outputs are fresh. The masks must say the
+// same position: a graph knows no other, and pos only names rows in sums and taps. trace may be nil.
+func (e *Executor) Call(ctx context.Context, i, pos int, in Ports, trace gemma4.Tracer) (Ports, error) {
 	c := e.Plan.Chunks[i]
 	if err := checkInputs(c, in); err != nil {
 		return nil, err
 	}
-	k := &call{e: e, c: c, in: in, out: Ports{}, pos: 0}
+	if pos < 0 || pos >= e.Plan.Context {
+		return nil, &format.Error{Field: "position", Got: fmt.Sprint(pos), Want: fmt.Sprintf("below the compiled context %d", e.Plan.Context)}
+	}
+	if err := e.checkMasks(in, pos); err != nil {
+		return nil, err
+	}
+	k := &call{e: e, c: c, in: in, out: Ports{}, pos: pos}
 	for _, p := range c.Outputs {
 		k.out[p.Name] = newTensor(p)
-	}
-	if c.Lo < c.Hi {
-		pos, err := position(in)
-		if err != nil {
-			return nil, err
-		}
-		k.pos = pos
 	}
 	return k.out, k.run(ctx, trace)
 }
@@ -138,12 +168,20 @@ func (k *call) bindCaches() {
 	}
 }
 
+// base is the position of row 0 of a cache whose newest row is at position last.
+func (e *Executor) base(y gemma4.Layer, s swa.Slot, last int) int {
+	if e.windowed[y.Kind] {
+		return last - (s.Rows - 1)
+	}
+	return 0
+}
+
 // outName is the output that carries an updated cache.
 func outName(in string) string { return strings.TrimSuffix(in, "_in") + "_out" }
 
 func (k *call) cacheStore(l int, ks, vs swa.Slot) swa.Store {
 	y := k.e.model.Layers[l]
-	if y.Kind == gemma4.Sliding {
+	if k.e.windowed[y.Kind] {
 		return swa.NewShift(ks, vs, y.HeadDim, k.pos)
 	}
 	return swa.NewMasked(ks, vs, y.HeadDim, k.pos, k.in["update_mask"].Data)
@@ -157,11 +195,7 @@ func (k *call) bindHandoffs() {
 		}
 		donor := k.e.model.Layers[p.Layers[0]]
 		ks, vs := slot(k.in[p.Name], 0), slot(k.in[strings.TrimSuffix(p.Name, "k")+"v"], 0)
-		base := 0
-		if donor.Kind == gemma4.Sliding {
-			base = k.pos - (ks.Rows - 1)
-		}
-		k.pass.Stores[donor.Index] = swa.NewHandoff(ks, vs, donor.HeadDim, k.pos, base)
+		k.pass.Stores[donor.Index] = swa.NewHandoff(ks, vs, donor.HeadDim, k.pos, k.e.base(donor, ks, k.pos))
 	}
 }
 
@@ -184,10 +218,7 @@ func (k *call) exportHandoffs() {
 func (k *call) export(t *Tensor, view swa.View, donor int) {
 	y := k.e.model.Layers[donor]
 	s := slot(t, 0)
-	base := 0
-	if y.Kind == gemma4.Sliding {
-		base = k.pos - (s.Rows - 1)
-	}
+	base := k.e.base(y, s, k.pos)
 	for g := range y.KVHeads {
 		head := view.Head(g)
 		for p := max(base, 0); p <= k.pos; p++ {

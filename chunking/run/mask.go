@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"anelab/gemma4"
 	"anelab/internal/format"
 )
 
@@ -35,43 +36,33 @@ func fillOneHot(mask []float32, pos int) {
 	mask[pos] = 1
 }
 
-// position reads the position of the call back from its masks, which is all that a chunk is told, and refuses masks that do
-// not belong together.
-func position(in Ports) (int, error) {
-	full, sliding, update := in["causal_mask_full"], in["causal_mask_sliding"], in["update_mask"]
-	pos := -1
-	if update != nil {
-		for i, v := range update.Data {
-			if v == 1 && pos < 0 {
-				pos = i
-			} else if v != 0 {
-				return 0, &format.Error{Field: "update_mask", Got: fmt.Sprintf("%v at row %d", v, i), Want: "one 1 among zeros"}
-			}
-		}
+// fillMask writes the additive mask of one kind of attention: right-aligned where the kind's caches are windows, else
+// left-aligned.
+func (e *Executor) fillMask(kind gemma4.Kind, mask []float32, pos int) {
+	if e.windowed[kind] {
+		fillSliding(mask, pos)
+	} else {
+		fillCausal(mask, pos)
 	}
-	if pos < 0 {
-		return 0, &format.Error{Field: "update_mask", Got: "no row set", Want: "one 1 among zeros"}
-	}
-	if full != nil {
-		if err := requireMask("causal_mask_full", full.Data, pos, fillCausal); err != nil {
-			return 0, err
-		}
-	}
-	if sliding != nil {
-		if err := requireMask("causal_mask_sliding", sliding.Data, pos, fillSliding); err != nil {
-			return 0, err
-		}
-	}
-	return pos, nil
 }
 
-// requireMask compares a mask with the one that position pos asks for.
-func requireMask(name string, mask []float32, pos int, fill func([]float32, int)) error {
-	want := make([]float32, len(mask))
-	fill(want, pos)
-	for i, v := range mask {
-		if v != want[i] {
-			return &format.Error{Field: name, Got: fmt.Sprintf("%v at column %d", v, i), Want: fmt.Sprintf("%v for position %d", want[i], pos)}
+// checkMasks refuses masks that say another position than the call's.
+func (e *Executor) checkMasks(in Ports, pos int) error {
+	for name, fill := range map[string]func([]float32){
+		"causal_mask_full":    func(m []float32) { e.fillMask(gemma4.Full, m, pos) },
+		"causal_mask_sliding": func(m []float32) { e.fillMask(gemma4.Sliding, m, pos) },
+		"update_mask":         func(m []float32) { fillOneHot(m, pos) },
+	} {
+		t, ok := in[name]
+		if !ok {
+			continue
+		}
+		want := make([]float32, len(t.Data))
+		fill(want)
+		for i, v := range t.Data {
+			if v != want[i] {
+				return &format.Error{Field: name, Got: fmt.Sprintf("%v at column %d", v, i), Want: fmt.Sprintf("%v for position %d", want[i], pos)}
+			}
 		}
 	}
 	return nil

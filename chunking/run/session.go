@@ -59,25 +59,49 @@ func (s *Session) Step(ctx context.Context, token int) (Token, error) {
 	values := s.hostInputs(token)
 	updated := make([]Ports, len(s.caches))
 	var out Ports
-	for i, c := range s.e.Plan.Chunks {
-		in := Ports{}
-		for _, p := range c.Inputs {
-			in[p.Name] = values[p.Name]
-			if p.Role == chunking.RoleCache {
-				in[p.Name] = s.caches[i][p.Name]
-			}
-		}
+	for i := range s.e.Plan.Chunks {
+		in := s.chunkInputs(i, values)
 		var err error
-		if out, err = s.e.Call(ctx, i, in, s.trace); err != nil {
+		if out, err = s.e.Call(ctx, i, s.pos, in, s.trace); err != nil {
 			return Token{}, err
 		}
-		updated[i] = s.collect(c, out, values)
+		updated[i] = s.collect(s.e.Plan.Chunks[i], out, values)
 	}
 	s.caches, s.pos = updated, s.pos+1
 	if out["token_id"] == nil {
 		return Token{}, &format.Error{Field: "layout", Got: "no head", Want: "a last chunk with +head"}
 	}
 	return Token{ID: int(out["token_id"].IDs[0]), Logit: out["token_logit"].Data[0], Hidden: out["hidden_states_out"].Data}, nil
+}
+
+// chunkInputs gathers what chunk i declares: its caches, its masks, and values of the step.
+func (s *Session) chunkInputs(i int, values Ports) Ports {
+	in := Ports{}
+	for _, p := range s.e.Plan.Chunks[i].Inputs {
+		switch p.Role {
+		case chunking.RoleCache:
+			in[p.Name] = s.caches[i][p.Name]
+		case chunking.RoleMask, chunking.RoleUpdate:
+			in[p.Name] = s.mask(p)
+		default:
+			in[p.Name] = values[p.Name]
+		}
+	}
+	return in
+}
+
+// mask builds a mask in the shape that a chunk declares.
+func (s *Session) mask(p chunking.Port) *Tensor {
+	t := newTensor(p)
+	switch p.Name {
+	case "causal_mask_full":
+		s.e.fillMask(gemma4.Full, t.Data, s.pos)
+	case "causal_mask_sliding":
+		s.e.fillMask(gemma4.Sliding, t.Data, s.pos)
+	default:
+		fillOneHot(t.Data, s.pos)
+	}
+	return t
 }
 
 func (s *Session) check(token int) error {
@@ -90,7 +114,7 @@ func (s *Session) check(token int) error {
 	return nil
 }
 
-// hostInputs are the tensors the host makes for a step: embedding, raw per-layer rows, masks, rotary rows.
+// hostInputs are the tensors the host makes once for a step: embedding, raw per-layer rows, rotary rows.
 func (s *Session) hostInputs(token int) Ports {
 	values, m := Ports{}, s.e.model
 	pass := gemma4.Pass{First: s.pos, T: 1}
@@ -100,7 +124,7 @@ func (s *Session) hostInputs(token int) Ports {
 		"cos_f": pass.Rope[gemma4.Full].Cos, "sin_f": pass.Rope[gemma4.Full].Sin,
 	}
 	for _, p := range s.e.Plan.Chunks[0].Inputs {
-		if p.Role == chunking.RoleCache {
+		if p.Role == chunking.RoleCache || p.Role == chunking.RoleMask || p.Role == chunking.RoleUpdate {
 			continue
 		}
 		t := newTensor(p)
@@ -111,12 +135,6 @@ func (s *Session) hostInputs(token int) Ports {
 			s.traceEmbeds(t.Data)
 		case "per_layer_raw":
 			m.PLERaw(t.Data, []int{token})
-		case "causal_mask_full":
-			fillCausal(t.Data, s.pos)
-		case "causal_mask_sliding":
-			fillSliding(t.Data, s.pos)
-		case "update_mask":
-			fillOneHot(t.Data, s.pos)
 		default:
 			t.Data = slices.Clone(rope[p.Name])
 		}
@@ -176,17 +194,14 @@ func (s *Session) importPort(st *gemma4.State, p chunking.Port, t *Tensor) {
 		if p.Name[0] == 'V' {
 			view = store.Values()
 		}
-		importSlot(slot(t, n), view, y, store.Held())
+		dst := slot(t, n)
+		importSlot(dst, view, s.e.base(y, dst, store.Held().Hi-1), store.Held())
 	}
 }
 
-// importSlot copies held rows into a slot [K, S, width].
-func importSlot(dst swa.Slot, view swa.View, y gemma4.Layer, held swa.Span) {
-	base := 0
-	if y.Kind == gemma4.Sliding {
-		base = held.Hi - dst.Rows
-	}
-	for g := range y.KVHeads {
+// importSlot copies held rows into a slot [K, S, width] whose row 0 is position base.
+func importSlot(dst swa.Slot, view swa.View, base int, held swa.Span) {
+	for g := range len(dst.Data) / (dst.Rows * dst.Width) {
 		head := view.Head(g)
 		for p := max(base, held.Lo); p < held.Hi; p++ {
 			copy(dst.Data[(g*dst.Rows+p-base)*dst.Width:], head.Row(p))
