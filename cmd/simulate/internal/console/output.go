@@ -1,0 +1,73 @@
+package console
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+)
+
+// Output is where the results of a run go. Close it with Commit or Discard.
+type Output struct {
+	*bufio.Writer
+	file *os.File // nil for standard output
+	path string
+}
+
+// Open returns standard output for an empty path or "-". For a file it writes beside it under a temporary name, so that
+// nobody reads half of it.
+func (c *Console) Open(path string) (*Output, error) {
+	if path == "" || path == "-" {
+		return &Output{Writer: bufio.NewWriterSize(c.Out, 1<<16)}, nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return nil, err
+	}
+	return &Output{Writer: bufio.NewWriterSize(f, 1<<16), file: f, path: path}, nil
+}
+
+// Commit flushes; a file takes its name.
+func (o *Output) Commit() error {
+	if err := o.Flush(); err != nil {
+		o.remove()
+		return err
+	}
+	if o.file == nil {
+		return nil
+	}
+	err := o.finish()
+	if err != nil {
+		o.remove()
+	}
+	return err
+}
+
+// finish is the way of a file from its temporary name to its own. Temporary files are private; results are not.
+func (o *Output) finish() error {
+	if err := o.file.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := o.file.Sync(); err != nil {
+		return err
+	}
+	if err := o.file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(o.file.Name(), o.path)
+}
+
+// Discard flushes what went to standard output, where it is on its way already; a file is removed and its name left as it was.
+func (o *Output) Discard() {
+	if o.file == nil {
+		o.Flush()
+		return
+	}
+	o.remove()
+}
+
+func (o *Output) remove() {
+	if o.file != nil {
+		o.file.Close()
+		os.Remove(o.file.Name())
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"anelab/anesim"
+	"anelab/chunking"
+	"anelab/cmd/simulate/internal/console"
+	"anelab/cmd/simulate/internal/view"
+)
+
+type planOptions struct {
+	output   outputFlags
+	subject  subjectFlags
+	workload workloadFlags
+	layout   string
+}
+
+func newPlanCmd(c *console.Console) *cobra.Command {
+	o := &planOptions{}
+	cmd := &cobra.Command{
+		Use:   "plan LAYOUT",
+		Short: "Price one layout: chunks, where the time goes, tok/s with its range",
+		Long: `Price one decode step of a layout on a device.
+
+LAYOUT is text, a preset such as @3way, a .yaml or .json file, or - for standard
+input. Layers are inclusive, the last chunk has the head.`,
+		Example: `  simulate plan 'L0-7 | L8-24 | L25-34+head' --context 2048
+  simulate plan @4way --context 8k --format json
+  simulate plan 'L0-14 | L15-34+head w=int4g16' --device mac`,
+		Args:              layoutArgs(1),
+		ValidArgsFunction: completeLayouts(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.layout = args[0]
+			return runPlan(cmd.Context(), c, o)
+		},
+	}
+	o.subject.add(cmd)
+	o.workload.add(cmd)
+	o.output.add(cmd, "text", "json", "csv", "markdown", "benchstat")
+	return cmd
+}
+
+func runPlan(_ context.Context, c *console.Console, o *planOptions) error {
+	s, err := o.subject.resolve(c)
+	if err != nil {
+		return err
+	}
+	plan, err := o.workload.plan(c, o.layout, s.model)
+	if err != nil {
+		return err
+	}
+	r := &view.Plan{Made: made(), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
+	warn(c, r.Prediction.Warnings)
+	return o.output.emit(c, r)
+}
+
+// workloadFlags say under which conditions a layout runs.
+type workloadFlags struct {
+	context  sizes
+	copyBack choice
+}
+
+func (w *workloadFlags) add(cmd *cobra.Command) {
+	w.addContext(cmd)
+	w.copyBack = choice{string(anesim.CopyBackAsync), copyBacks, "WHEN"}
+	addChoice(cmd, "copyback", "when the host copies the caches", &w.copyBack)
+}
+
+func (w *workloadFlags) addContext(cmd *cobra.Command) {
+	w.context.most = 1
+	cmd.Flags().Var(&w.context, "context", "context length compiled into the chunks (default 2048, or what the layout says)")
+}
+
+// copyBacks are the values of --copyback.
+var copyBacks = []string{string(anesim.CopyBackAsync), string(anesim.CopyBackSync), string(anesim.CopyBackNone)}
+
+func (w *workloadFlags) workload() anesim.Workload {
+	return anesim.Workload{CopyBack: anesim.CopyBack(w.copyBack.value)}
+}
+
+// plan reads a layout; the flag wins over what the layout says.
+func (w *workloadFlags) plan(c *console.Console, layout string, m *chunking.Model) (*chunking.Plan, error) {
+	l, err := loadLayout(c, layout, m)
+	if err != nil {
+		return nil, err
+	}
+	if len(w.context.values) > 0 {
+		l.Context = w.context.values[0]
+	}
+	plan, err := l.Plan(m)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return plan, nil
+}
+
+// warn prints what is worth knowing before a number is believed.
+func warn(c *console.Console, warnings []string) {
+	for _, w := range warnings {
+		c.Warn(w)
+	}
+}
+
+// union keeps the first of equal texts.
+func union(lists ...[]string) []string {
+	var all []string
+	for _, list := range lists {
+		for _, text := range list {
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"anelab/cmd/simulate/internal/console"
+	"anelab/internal/format"
+)
+
+// brief is what the bare command says: six lines, three examples.
+const brief = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural Engine.
+  plan, sweep, diff   what a layout costs, where the time goes, how sure that is
+  check               whether the model allows it and the device loads it
+  calibrate           fit the cost model to measurements, show what it misses
+  verify              chunked = whole = golden, tensor by tensor
+  devices, layouts, explain, version, completion, help
+
+  simulate sweep
+  simulate plan 'L0-7 | L8-24 | L25-34+head' --context 2048
+  simulate verify
+`
+
+// newRootCmd assembles the verbs.
+func newRootCmd(c *console.Console) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "simulate",
+		Short:         "Price, check and verify ways to cut Gemma 4 for Apple's Neural Engine",
+		Long:          strings.TrimSpace(brief),
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownVerb(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Fprint(c.Err, brief)
+			return usageError{errors.New("")}
+		},
+	}
+	root.SetIn(c.In)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(usageTemplate)
+	root.AddCommand(newPlanCmd(c), newSweepCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newVerifyCmd(c),
+		newDevicesCmd(c), newLayoutsCmd(c), newExplainCmd(c), newVersionCmd(c))
+	return root
+}
+
+func unknownVerb(root *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range root.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return usagef("unknown verb %q; %s", name, format.DidYouMean(name, names))
+}
+
+// flagError puts the flag package's messages into our form.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		name := unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			return usagef("unknown flag -%s; flags of %s: %s", name, cmd.Name(), strings.Join(flagNames(cmd), ", "))
+		}
+		return usagef("unknown flag --%s; %s", name, format.DidYouMean("--"+name, flagNames(cmd)))
+	}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return usagef("--%s %s: %w", value.GetFlag().Name, value.GetValue(), value.Unwrap())
+	}
+	return usageError{err}
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return names
+}
+
+// usageTemplate is cobra's without what nobody needs, and no wider than a page.
+const usageTemplate = `Usage:
+  {{if .Runnable}}{{.UseLine}}{{else}}{{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}{{end}}
+`

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"anelab/anesim"
+	"anelab/cmd/simulate/internal/console"
+	"anelab/cmd/simulate/internal/search"
+	"anelab/cmd/simulate/internal/view"
+)
+
+type sweepOptions struct {
+	output   outputFlags
+	subject  subjectFlags
+	copyBack choice
+	chunks   span
+	contexts sizes
+	top      int
+	untried  bool
+	layouts  []string
+	cuts     bool // search all cuts, not only layouts that were named
+}
+
+func newSweepCmd(c *console.Console) *cobra.Command {
+	o := &sweepOptions{chunks: span{1, 5}, contexts: sizes{values: []int{512, 2048, 8192}}}
+	cmd := &cobra.Command{
+		Use:   "sweep [LAYOUT…]",
+		Short: "Price every way to cut the model; rank the best and the presets",
+		Long: `Price every way to cut the model into N..M chunks at each context, or only the
+layouts that are named. Text and JSON rank the best and the presets; jsonl, csv
+and benchstat stream one record per candidate.`,
+		Example: `  simulate sweep
+  simulate sweep --chunks 1..5 --context 512,2048,8192 --format jsonl
+  simulate sweep @4way @3way 'L0-14 | L15-34+head' --format benchstat`,
+		ValidArgsFunction: completeLayouts(1 << 10),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.layouts, o.cuts = args, len(args) == 0 || cmd.Flags().Changed("chunks")
+			return runSweep(cmd.Context(), c, o)
+		},
+	}
+	o.subject.add(cmd)
+	cmd.Flags().Var(&o.chunks, "chunks", "numbers of chunks")
+	cmd.Flags().Var(&o.contexts, "context", "context lengths")
+	cmd.Flags().IntVar(&o.top, "top", 10, "how many to rank, in text and json")
+	cmd.Flags().BoolVar(&o.untried, "untried", false, "rank layouts that simulate check warns of, too")
+	o.copyBack = choice{string(anesim.CopyBackAsync), copyBacks, "WHEN"}
+	addChoice(cmd, "copyback", "when the host copies the caches", &o.copyBack)
+	o.output.add(cmd, "text", "json", "jsonl", "csv", "markdown", "benchstat")
+	return cmd
+}
+
+func runSweep(ctx context.Context, c *console.Console, o *sweepOptions) error {
+	s, err := o.subject.resolve(c)
+	if err != nil {
+		return err
+	}
+	if o.top < 1 {
+		return usagef("--top %d: want at least 1", o.top)
+	}
+	space := &search.Space{Model: s.model, Device: s.device, Workload: anesim.Workload{CopyBack: anesim.CopyBack(o.copyBack.value)}, Untried: o.untried}
+	if o.cuts {
+		if o.chunks.lo > len(s.model.Layers) {
+			return usagef("--chunks %s: %s has only %d layers", &o.chunks, s.modelName, len(s.model.Layers))
+		}
+		space.MinParts, space.MaxParts = o.chunks.lo, min(o.chunks.hi, len(s.model.Layers))
+	}
+	for _, text := range o.layouts {
+		l, err := loadLayout(c, text, s.model)
+		if err != nil {
+			return err
+		}
+		space.Layouts = append(space.Layouts, l)
+	}
+	switch f := view.Format(o.output.format.value); f {
+	case view.JSONL, view.CSV, view.Benchstat:
+		return o.stream(ctx, c, &s, space)
+	}
+	return o.rank(ctx, c, &s, space)
+}
+
+// rank keeps the best of each context.
+func (o *sweepOptions) rank(ctx context.Context, c *console.Console, s *subject, space *search.Space) error {
+	progress := c.Progress()
+	r := &view.Sweep{Made: made(), Source: s.source(), Space: space, Chunks: o.chunks.String(), Named: !o.cuts}
+	for _, length := range o.contexts.values {
+		ranking, err := space.Rank(ctx, length, o.top, func(done int) {
+			progress.Say("context %d: %d of %d layouts", length, done, space.Size())
+		})
+		if err != nil {
+			progress.Done()
+			return err
+		}
+		r.Add(ranking)
+	}
+	progress.Done()
+	warn(c, r.Warnings())
+	return o.output.emit(c, r)
+}
+
+// stream writes one record per candidate.
+func (o *sweepOptions) stream(ctx context.Context, c *console.Console, s *subject, space *search.Space) error {
+	out, err := o.output.open(c)
+	if err != nil {
+		return err
+	}
+	progress, n := c.Progress(), int64(0)
+	records := view.NewSweepWriter(out, view.Format(o.output.format.value), s.source())
+	for _, length := range o.contexts.values {
+		for candidate, err := range space.Candidates(ctx, length) {
+			if err == nil {
+				n++
+				progress.Say("%d of %d records", n, space.Size()*int64(len(o.contexts.values)))
+				err = records.Write(candidate, anesim.Predict(candidate.Plan, s.device, space.Workload))
+			}
+			if err != nil {
+				progress.Done()
+				out.Discard()
+				return fmt.Errorf("record %d: %w", n, err)
+			}
+		}
+	}
+	progress.Done()
+	if err := records.Flush(); err != nil {
+		out.Discard()
+		return err
+	}
+	return out.Commit()
+}
