@@ -127,8 +127,8 @@ func ignored(src []byte) bool {
 		if strings.HasPrefix(text, "package ") {
 			return false
 		}
-		if x, err := constraint.Parse(text); err == nil {
-			return !x.Eval(func(tag string) bool { return tag != "ignore" })
+		if constraint.IsGoBuild(text) && strings.Contains(text, "ignore") {
+			return true
 		}
 	}
 	return false
