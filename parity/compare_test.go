@@ -197,6 +197,9 @@ func TestZeroToleranceIsEquality(t *testing.T) { // hand
 	require.ErrorContains(t, Tolerance{}.Check(d), "1 of 7 elements differ, first [5]: got 31.999998, want 32")
 	require.NoError(t, Tolerance{MaxULP: 1}.Check(d))
 	require.ErrorContains(t, Tolerance{MaxULP: 1, MinEqual: 0.9}.Check(d), "0.8571 of elements equal, want 0.9")
+	require.NoError(t, Tolerance{MaxULP: 1, MaxUnequal: 1}.Check(d))
+	got[3] = math.Nextafter32(8, 0)
+	require.ErrorContains(t, Tolerance{Abs: 1, MaxUnequal: 1}.Check(Compare(got, want, Options{})), "2 elements differ, at most 1")
 }
 
 func TestElementBounds(t *testing.T) { // hand

@@ -18,11 +18,12 @@ type Tolerance struct {
 	PeakRel float64 // times the largest magnitude of the wanted tensor
 	MaxULP  int64   // of one element, an alternative to the three above
 
-	MinEqual  float64 // least share of equal elements
-	MaxRelRMS float64 // RMS of the difference over RMS of want
-	MinCosine float64 // undefined (one side all zeros) fails
-	RowNorm   float64 // largest relative error of the norm of a row
-	MinArgmax float64 // least share of rows that agree on the greatest element, ties of the storage type counted as agreement
+	MinEqual   float64 // least share of equal elements
+	MaxUnequal int     // most elements that may differ at all
+	MaxRelRMS  float64 // RMS of the difference over RMS of want
+	MinCosine  float64 // undefined (one side all zeros) fails
+	RowNorm    float64 // largest relative error of the norm of a row
+	MinArgmax  float64 // least share of rows that agree on the greatest element, ties of the storage type counted as agreement
 }
 
 // Disagreement is the error of [Tolerance.Check].
@@ -118,6 +119,7 @@ func (e *Disagreement) checkWhole() {
 		}
 	}
 	refuse(d.EqualFraction() < t.MinEqual, "%.4g of elements equal, want %.4g", d.EqualFraction(), t.MinEqual)
+	refuse(t.MaxUnequal > 0 && d.Elements-d.Equal > t.MaxUnequal, "%d elements differ, at most %d", d.Elements-d.Equal, t.MaxUnequal)
 	refuse(t.MaxRelRMS > 0 && !(d.RelRMS <= t.MaxRelRMS), "relative rms %.3g, at most %.3g", d.RelRMS, t.MaxRelRMS)
 	refuse(t.MinCosine > 0 && !(d.Cosine >= t.MinCosine), "cosine %.8g, at least %.8g", d.Cosine, t.MinCosine)
 	off := max(1-d.NormRatio[0], d.NormRatio[1]-1)

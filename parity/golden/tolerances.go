@@ -65,9 +65,10 @@ func Float32() parity.Tolerances {
 }
 
 // BF16 are the tolerances of the bf16 rounding schedule against the bf16 passes of a model without experts: every hidden state
-// and logit is exact, and single elements inside attention may fall on the other side of a tie.
+// and logit is exact, and single elements inside attention fall on the other side of a tie. Such an element is one step off, or
+// more of its own steps where it is what a cancellation left (measured: three elements of a tensor, 3e-4 of the peak).
 func BF16() parity.Tolerances {
-	tie := parity.Tolerance{MaxULP: 1, MinEqual: 0.999}
+	tie := parity.Tolerance{MaxULP: 1, PeakRel: 1e-3, MaxUnequal: 3}
 	return parity.Tolerances{Points: map[gemma4.Point]parity.Tolerance{
 		gemma4.PointQ: tie, gemma4.PointV: tie, gemma4.PointProbs: tie, gemma4.PointAttnOut: tie,
 	}}
