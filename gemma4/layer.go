@@ -11,24 +11,24 @@ func (m *Model) layer(p *Pass, l int) {
 
 	m.a.RMSNorm(ws.h, p.X, w.inputNorm, d, eps)
 	m.attention(p, l)
-	p.tap(PointAttnOut, l, ws.branch, p.T, d)
+	p.tap(PointAttnOut, l, ws.branch, dims{p.T, d})
 	m.a.RMSNorm(ws.branch, ws.branch, w.postAttnNorm, d, eps)
 	m.a.Add(p.X, p.X, ws.branch)
 
 	m.a.RMSNorm(ws.h, p.X, w.preFFNNorm, d, eps)
 	m.mlp(p, l)
-	p.tap(PointFFNOut, l, ws.branch, p.T, d)
+	p.tap(PointFFNOut, l, ws.branch, dims{p.T, d})
 	m.a.RMSNorm(ws.branch, ws.branch, w.postFFNNorm, d, eps)
 	m.a.Add(p.X, p.X, ws.branch)
 
 	if m.Config.HiddenSizePerLayer > 0 {
 		m.perLayerInput(p, l)
-		p.tap(PointPLEOut, l, ws.branch, p.T, d)
+		p.tap(PointPLEOut, l, ws.branch, dims{p.T, d})
 		m.a.RMSNorm(ws.branch, ws.branch, w.postPLENorm, d, eps)
 		m.a.Add(p.X, p.X, ws.branch)
 	}
 	m.a.Scale(p.X, p.X, float64(w.scalar[0]))
-	p.tap(PointHidden, l, p.X, p.T, d)
+	p.tap(PointHidden, l, p.X, dims{p.T, d})
 }
 
 // attention fills ws.branch with o_proj(softmax(q·Kᵀ)·V) of ws.h. An owner stages its keys and values first, so a token sees
@@ -40,7 +40,7 @@ func (m *Model) attention(p *Pass, l int) {
 	m.a.Linear(ws.q, w.q, ws.h, p.T)
 	m.a.RMSNorm(ws.q, ws.q, w.qNorm, y.HeadDim, m.Config.RMSNormEps)
 	m.rotate(p, y, ws.q)
-	p.tap(PointQ, l, ws.q, p.T, y.Heads, y.HeadDim)
+	p.tap(PointQ, l, ws.q, dims{p.T, y.Heads, y.HeadDim})
 	if y.OwnsKV() {
 		m.keysValues(p, l)
 	}
@@ -87,7 +87,7 @@ func (m *Model) attend(p *Pass, y Layer, store swa.Store) {
 	}
 	m.a.Parallel(p.T, 1, j)
 	if p.Trace != nil {
-		p.tap(PointProbs, y.Index, j.seen, y.Heads, p.T, p.First+p.T)
+		p.tap(PointProbs, y.Index, j.seen, dims{y.Heads, p.T, p.First+p.T})
 	}
 }
 
@@ -106,7 +106,7 @@ func (m *Model) tapKV(p *Pass, y Layer, store swa.Store) {
 				rows = append(rows, kv.view.Head(g).Row(p.First+t)...)
 			}
 		}
-		p.tap(kv.point, y.Index, rows, p.T, y.KVHeads, y.HeadDim)
+		p.tap(kv.point, y.Index, rows, dims{p.T, y.KVHeads, y.HeadDim})
 	}
 }
 

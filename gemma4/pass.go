@@ -61,11 +61,22 @@ func (m *Model) Begin(p *Pass, ws *Workspace) {
 	p.Rope = ws.rope
 }
 
+// dims is the shape of a tap; unused axes are zero. A value, so that a call nobody traces allocates nothing.
+type dims [3]int
+
 // tap hands a tensor to the tracer.
-func (p *Pass) tap(point Point, layer int, data []float32, shape ...int) {
+func (p *Pass) tap(point Point, layer int, data []float32, shape dims) {
 	if p.Trace != nil {
-		p.Trace(Tap{Point: point, Layer: layer, First: p.First, Shape: shape, Data: data})
+		p.send(point, layer, data, shape)
 	}
+}
+
+func (p *Pass) send(point Point, layer int, data []float32, shape dims) {
+	axes := shape[:]
+	for axes[len(axes)-1] == 0 {
+		axes = axes[:len(axes)-1]
+	}
+	p.Trace(Tap{Point: point, Layer: layer, First: p.First, Shape: axes, Data: data})
 }
 
 // RunLayers carries the stream through layers [lo, hi). It stops between layers when the context ends; nothing is committed.

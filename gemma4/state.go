@@ -152,13 +152,13 @@ func (s *State) call(ctx context.Context, tokens []int) error {
 	s.x = grow(s.x, p.T*m.Config.HiddenSize)
 	p.X = s.x
 	m.Embed(p.X, tokens)
-	p.tap(PointEmbeds, -1, p.X, p.T, m.Config.HiddenSize)
+	p.tap(PointEmbeds, -1, p.X, dims{p.T, m.Config.HiddenSize})
 	if n := len(m.Layers) * m.Config.HiddenSizePerLayer; n > 0 {
 		s.ple, s.ws.proj = grow(s.ple, p.T*n), grow(s.ws.proj, p.T*n)
 		p.PLE = s.ple
 		m.PLERaw(p.PLE, tokens)
 		m.CombinePLE(p.PLE, s.ws.proj, p.X)
-		p.tap(PointPLE, -1, p.PLE, p.T, len(m.Layers), m.Config.HiddenSizePerLayer)
+		p.tap(PointPLE, -1, p.PLE, dims{p.T, len(m.Layers), m.Config.HiddenSizePerLayer})
 	}
 	if err := m.RunLayers(ctx, p, 0, len(m.Layers)); err != nil {
 		return err
@@ -195,8 +195,8 @@ func (s *State) tapRope(p *Pass) {
 	for kind, r := range p.Rope {
 		d := len(r.Cos) / p.T
 		if d > 0 {
-			p.tap(points[kind][0], -1, r.Cos, p.T, d)
-			p.tap(points[kind][1], -1, r.Sin, p.T, d)
+			p.tap(points[kind][0], -1, r.Cos, dims{p.T, d})
+			p.tap(points[kind][1], -1, r.Sin, dims{p.T, d})
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (s *State) tapHead(p *Pass) {
 	normed, pre, capped := make([]float32, p.T*d), make([]float32, p.T*v), make([]float32, p.T*v)
 	m.FinalNorm(normed, p.X)
 	m.Logits(capped, pre, normed)
-	p.tap(PointFinalNorm, -1, normed, p.T, d)
-	p.tap(PointLogitsPre, -1, pre, p.T, v)
-	p.tap(PointLogits, -1, capped, p.T, v)
+	p.tap(PointFinalNorm, -1, normed, dims{p.T, d})
+	p.tap(PointLogitsPre, -1, pre, dims{p.T, v})
+	p.tap(PointLogits, -1, capped, dims{p.T, v})
 }

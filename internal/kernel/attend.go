@@ -5,21 +5,11 @@ package kernel
 func Strided32(s, w []float32, stride int, x []float32) {
 	n := len(x)
 	checkStrided(len(s), w, stride, n)
-	f := active.strided32
-	if f == nil {
-		for i := range s {
-			s[i] = Dot(w[i*stride:i*stride+n], x)
-		}
+	if strided32Fast(s, w, stride, x) {
 		return
 	}
-	i := 0
-	for ; i+4 <= len(s); i += 4 {
-		f(&s[i], &w[i*stride], &x[0], stride, n, n)
-	}
-	var same [4]float32
-	for ; i < len(s); i++ { // the tile of four with all its rows in one place
-		f(&same[0], &w[i*stride], &x[0], 0, n, n)
-		s[i] = same[0]
+	for i := range s {
+		s[i] = Dot(w[i*stride:i*stride+n], x)
 	}
 }
 
@@ -27,21 +17,11 @@ func Strided32(s, w []float32, stride int, x []float32) {
 func Strided64(s []float64, w []float32, stride int, x []float32) {
 	n := len(x)
 	checkStrided(len(s), w, stride, n)
-	f := active.strided64
-	if f == nil {
-		for i := range s {
-			s[i] = Dot64(w[i*stride:i*stride+n], x)
-		}
+	if strided64Fast(s, w, stride, x) {
 		return
 	}
-	i := 0
-	for ; i+4 <= len(s); i += 4 {
-		f(&s[i], &w[i*stride], &x[0], stride, n, n)
-	}
-	var same [4]float64
-	for ; i < len(s); i++ {
-		f(&same[0], &w[i*stride], &x[0], 0, n, n)
-		s[i] = same[0]
+	for i := range s {
+		s[i] = Dot64(w[i*stride:i*stride+n], x)
 	}
 }
 
@@ -54,11 +34,9 @@ func checkStrided(rows int, w []float32, stride, n int) {
 // Axpy is y[i] += p·x[i] in float32.
 func Axpy(y, x []float32, p float32) {
 	x = x[:len(y)]
-	n := 0
-	if f := active.axpy32; f != nil {
-		if n = len(y) &^ 15; n > 0 {
-			f(&y[0], &x[0], p, n)
-		}
+	n := len(y) &^ 15
+	if n > 0 && !axpy32Fast(y[:n], x[:n], p) {
+		n = 0
 	}
 	for i := n; i < len(y); i++ {
 		y[i] += float32(p * x[i])
@@ -68,11 +46,9 @@ func Axpy(y, x []float32, p float32) {
 // Axpy64 is y[i] += p·x[i] in float64; the product of two float32 numbers is exact, so every path gives the same bits.
 func Axpy64(y []float64, x []float32, p float32) {
 	x = x[:len(y)]
-	n := 0
-	if f := active.axpy64; f != nil {
-		if n = len(y) &^ 15; n > 0 {
-			f(&y[0], &x[0], p, n)
-		}
+	n := len(y) &^ 15
+	if n > 0 && !axpy64Fast(y[:n], x[:n], p) {
+		n = 0
 	}
 	for i := n; i < len(y); i++ {
 		y[i] += float64(float64(p) * float64(x[i]))

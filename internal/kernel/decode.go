@@ -8,7 +8,7 @@ import (
 
 // DecodeBF16 widens little-endian bf16 numbers: dst[i] = src[2i:].
 func DecodeBF16(dst []float32, src []byte) {
-	n := fastPart(active.decodeBF16, dst, src)
+	n := fastPart(decodeBF16, dst, src)
 	for i := n; i < len(dst); i++ {
 		dst[i] = half.BF16ToF32(binary.LittleEndian.Uint16(src[2*i:]))
 	}
@@ -16,7 +16,7 @@ func DecodeBF16(dst []float32, src []byte) {
 
 // DecodeF16 widens little-endian fp16 numbers.
 func DecodeF16(dst []float32, src []byte) {
-	n, table := fastPart(active.decodeF16, dst, src), half.F16Table()
+	n, table := fastPart(decodeF16, dst, src), half.F16Table()
 	for i := n; i < len(dst); i++ {
 		dst[i] = table[binary.LittleEndian.Uint16(src[2*i:])]
 	}
@@ -24,21 +24,29 @@ func DecodeF16(dst []float32, src []byte) {
 
 // DecodeBF16AsF16 reads bf16 numbers as the nearest fp16: what a bf16 weight is to arithmetic that stores fp16.
 func DecodeBF16AsF16(dst []float32, src []byte) {
-	n, table := fastPart(active.decodeBF16AsF16, dst, src), half.BF16AsF16Table()
+	n, table := fastPart(decodeBF16AsF16, dst, src), half.BF16AsF16Table()
 	for i := n; i < len(dst); i++ {
 		dst[i] = table[binary.LittleEndian.Uint16(src[2*i:])]
 	}
 }
 
+// format is what a decoder reads.
+type format uint8
+
+const (
+	decodeBF16 format = iota
+	decodeF16
+	decodeBF16AsF16
+)
+
 // fastPart lets an assembly decoder do what it can and returns how much that was.
-func fastPart(f func(dst []float32, src []byte), dst []float32, src []byte) int {
+func fastPart(f format, dst []float32, src []byte) int {
 	if len(src) != 2*len(dst) {
 		panic("kernel: Decode: want two bytes per number")
 	}
 	n := len(dst) &^ 15
-	if f == nil || n == 0 {
+	if n == 0 || !decodeFast(f, dst[:n], src[:2*n]) {
 		return 0
 	}
-	f(dst[:n], src[:2*n])
 	return n
 }

@@ -3,21 +3,20 @@ package kernel
 import (
 	"fmt"
 	"os"
+	"slices"
 )
 
-// path is one set of inner loops. A nil entry falls back to generic Go, which is the specification.
-type path struct {
-	name            string
-	rows32          func(y, w, x []float32, n, t int)
-	rows64          func(y []float64, w, x []float32, n, t int)
-	strided32       func(y, w, x *float32, wStride, xStride, n int)
-	strided64       func(y *float64, w, x *float32, wStride, xStride, n int)
-	axpy32          func(y, x *float32, p float32, n int)
-	axpy64          func(y *float64, x *float32, p float32, n int)
-	decodeBF16      func(dst []float32, src []byte)
-	decodeF16       func(dst []float32, src []byte)
-	decodeBF16AsF16 func(dst []float32, src []byte)
-}
+// path is one set of inner loops.
+type path uint8
+
+// Generic Go is the specification; the others are faster and, where pinned, equal to it bit for bit.
+const (
+	generic path = iota
+	avx2
+	avx512
+)
+
+func (p path) String() string { return [...]string{"generic", "avx2", "avx512"}[p] }
 
 // EnvPath names the environment variable that forces a path: "generic", or one of the names that Paths lists.
 const EnvPath = "ANELAB_KERNEL"
@@ -28,26 +27,25 @@ var active = choose(os.Getenv(EnvPath))
 // choose returns the named path, or the best one for "". A name this CPU cannot run is a mistake that must not go unnoticed
 // in a benchmark or a test.
 func choose(name string) path {
-	paths := append(cpuPaths(), path{name: "generic"})
+	paths := append(cpuPaths(), generic)
 	if name == "" {
 		return paths[0]
 	}
-	for _, p := range paths {
-		if p.name == name {
-			return p
-		}
+	i := slices.IndexFunc(paths, func(p path) bool { return p.String() == name })
+	if i < 0 {
+		panic(fmt.Sprintf("kernel: %s=%s: this build on this CPU has %v", EnvPath, name, Paths()))
 	}
-	panic(fmt.Sprintf("kernel: %s=%s: this build on this CPU has %v", EnvPath, name, Paths()))
+	return paths[i]
 }
 
 // Paths lists the paths this build can take on this CPU, the fastest first.
 func Paths() []string {
 	var names []string
-	for _, p := range cpuPaths() {
-		names = append(names, p.name)
+	for _, p := range append(cpuPaths(), generic) {
+		names = append(names, p.String())
 	}
-	return append(names, "generic")
+	return names
 }
 
 // Path is the name of the path in use.
-func Path() string { return active.name }
+func Path() string { return active.String() }

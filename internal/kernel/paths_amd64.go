@@ -13,14 +13,10 @@ var tailMask = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 func cpuPaths() []path {
 	var paths []path
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
-		paths = append(paths, path{name: "avx512", rows32: rows32AVX512, rows64: rows64AVX512,
-			strided32: tile32x1AVX512, strided64: tile64x1AVX512, axpy32: axpy32AVX512, axpy64: axpy64AVX512,
-			decodeBF16: decode(decodeBF16AVX512), decodeF16: decode(decodeF16AVX512), decodeBF16AsF16: decode(decodeBF16AsF16AVX512)})
+		paths = append(paths, avx512)
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && hasF16C() {
-		paths = append(paths, path{name: "avx2", rows32: rows32AVX2, rows64: rows64AVX2,
-			strided32: tile32x1AVX2, strided64: tile64x1AVX2, axpy32: axpy32AVX2, axpy64: axpy64AVX2,
-			decodeBF16: decode(decodeBF16AVX2), decodeF16: decode(decodeF16AVX2), decodeBF16AsF16: decode(decodeBF16AsF16AVX2)})
+		paths = append(paths, avx2)
 	}
 	return paths
 }
@@ -33,8 +29,116 @@ func cpuid1() uint32
 // hasF16C reports half conversions, which x/sys/cpu does not list.
 func hasF16C() bool { return cpuid1()&(1<<29) != 0 }
 
-func decode(f func(dst *float32, src *byte, n int)) func([]float32, []byte) {
-	return func(dst []float32, src []byte) { f(&dst[0], &src[0], len(dst)) }
+// The functions below take the active path, or report false where it is generic. They call by name, never through a
+// variable: only then does the compiler know that slices do not escape, and callers can keep them on the stack.
+
+func rows32Fast(y, w, x []float32, n, t int) bool {
+	switch active {
+	case avx512:
+		rows32AVX512(y, w, x, n, t)
+	case avx2:
+		rows32AVX2(y, w, x, n, t)
+	}
+	return active != generic
+}
+
+func rows64Fast(y []float64, w, x []float32, n, t int) bool {
+	switch active {
+	case avx512:
+		rows64AVX512(y, w, x, n, t)
+	case avx2:
+		rows64AVX2(y, w, x, n, t)
+	}
+	return active != generic
+}
+
+// strided32Fast multiplies four rows at a time; a rest of fewer goes through the same tile with all its rows in one place.
+func strided32Fast(s, w []float32, stride int, x []float32) bool {
+	n, i := len(x), 0
+	var same [4]float32
+	switch active {
+	case avx512:
+		for ; i+4 <= len(s); i += 4 {
+			tile32x1AVX512(&s[i], &w[i*stride], &x[0], stride, n, n)
+		}
+		for ; i < len(s); i++ {
+			tile32x1AVX512(&same[0], &w[i*stride], &x[0], 0, n, n)
+			s[i] = same[0]
+		}
+	case avx2:
+		for ; i+4 <= len(s); i += 4 {
+			tile32x1AVX2(&s[i], &w[i*stride], &x[0], stride, n, n)
+		}
+		for ; i < len(s); i++ {
+			tile32x1AVX2(&same[0], &w[i*stride], &x[0], 0, n, n)
+			s[i] = same[0]
+		}
+	}
+	return active != generic
+}
+
+func strided64Fast(s []float64, w []float32, stride int, x []float32) bool {
+	n, i := len(x), 0
+	var same [4]float64
+	switch active {
+	case avx512:
+		for ; i+4 <= len(s); i += 4 {
+			tile64x1AVX512(&s[i], &w[i*stride], &x[0], stride, n, n)
+		}
+		for ; i < len(s); i++ {
+			tile64x1AVX512(&same[0], &w[i*stride], &x[0], 0, n, n)
+			s[i] = same[0]
+		}
+	case avx2:
+		for ; i+4 <= len(s); i += 4 {
+			tile64x1AVX2(&s[i], &w[i*stride], &x[0], stride, n, n)
+		}
+		for ; i < len(s); i++ {
+			tile64x1AVX2(&same[0], &w[i*stride], &x[0], 0, n, n)
+			s[i] = same[0]
+		}
+	}
+	return active != generic
+}
+
+func axpy32Fast(y, x []float32, p float32) bool {
+	switch active {
+	case avx512:
+		axpy32AVX512(&y[0], &x[0], p, len(y))
+	case avx2:
+		axpy32AVX2(&y[0], &x[0], p, len(y))
+	}
+	return active != generic
+}
+
+func axpy64Fast(y []float64, x []float32, p float32) bool {
+	switch active {
+	case avx512:
+		axpy64AVX512(&y[0], &x[0], p, len(y))
+	case avx2:
+		axpy64AVX2(&y[0], &x[0], p, len(y))
+	}
+	return active != generic
+}
+
+// decodeFast decodes a multiple of 16 numbers.
+func decodeFast(f format, dst []float32, src []byte) bool {
+	d, s, n := &dst[0], &src[0], len(dst)
+	switch {
+	case active == avx512 && f == decodeBF16:
+		decodeBF16AVX512(d, s, n)
+	case active == avx512 && f == decodeF16:
+		decodeF16AVX512(d, s, n)
+	case active == avx512:
+		decodeBF16AsF16AVX512(d, s, n)
+	case active == avx2 && f == decodeBF16:
+		decodeBF16AVX2(d, s, n)
+	case active == avx2 && f == decodeF16:
+		decodeF16AVX2(d, s, n)
+	case active == avx2:
+		decodeBF16AsF16AVX2(d, s, n)
+	}
+	return active != generic
 }
 
 // tiles walks x in blocks of `most` rows and then one by one.

@@ -4,21 +4,17 @@ package kernel
 // A product depends on its two rows only, not on t.
 func Rows32(y, w, x []float32, n int) {
 	t := checkRows(len(y), w, x, n)
-	if active.rows32 != nil {
-		active.rows32(y, w, x, n, t)
-		return
+	if !rows32Fast(y, w, x, n, t) {
+		rows32Go(y, w, x, n, t)
 	}
-	rows32Go(y, w, x, n, t)
 }
 
 // Rows64 is Rows32 with float64 sums in the canonical structure, the same bits on every path.
 func Rows64(y []float64, w, x []float32, n int) {
 	t := checkRows(len(y), w, x, n)
-	if active.rows64 != nil {
-		active.rows64(y, w, x, n, t)
-		return
+	if !rows64Fast(y, w, x, n, t) {
+		rows64Go(y, w, x, n, t)
 	}
-	rows64Go(y, w, x, n, t)
 }
 
 func checkRows(y int, w, x []float32, n int) int {
