@@ -87,7 +87,7 @@ func (m *Model) attend(p *Pass, y Layer, store swa.Store) {
 	}
 	m.a.Parallel(p.T, 1, j)
 	if p.Trace != nil {
-		p.tap(PointProbs, y.Index, j.seen, dims{y.Heads, p.T, p.First+p.T})
+		p.tap(PointProbs, y.Index, j.seen, dims{y.Heads, p.T, p.First + p.T})
 	}
 }
 

@@ -2,7 +2,9 @@ package gemma4_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"sync"
@@ -332,6 +334,22 @@ func TestRefusals(t *testing.T) {
 	_, err = gemma4.Load(c, src, a, gemma4.Options{})
 	require.ErrorContains(t, err, "layers.3.mlp.up_proj.weight: shape [2 3], want [52 40]")
 }
+
+func TestPinnedModesHaveTheSameBitsEverywhere(t *testing.T) { // run also under arm64, purego and every kernel path
+	for mode, want := range map[string]uint64{"hf-bf16": pinnedHFBF16, "ane": pinnedANE} {
+		h := fnv.New64a()
+		for _, v := range append(logitsOf(t, small(t, mode), prompt(23), 9, 1), logitsOf(t, small(t, mode), prompt(5), 5)...) {
+			require.NoError(t, binary.Write(h, binary.LittleEndian, math.Float32bits(v)))
+		}
+		require.Equal(t, want, h.Sum64(), mode)
+	}
+}
+
+// Hashes of logits; they change only when a rounding rule changes.
+const (
+	pinnedHFBF16 = 0xf19d3b8db101d22c
+	pinnedANE    = 0x156f934664d31c60
+)
 
 func TestArgmaxTakesTheFirstMaximum(t *testing.T) {
 	require.Equal(t, 1, gemma4.Argmax([]float32{1, 3, 3, 2}))

@@ -34,10 +34,19 @@ func NewGrouped4(shape [2]int, group int, lut []uint16, packed []byte) (*Grouped
 	return m, nil
 }
 
-func (m *Grouped4) Rows() int             { return m.rows }
-func (m *Grouped4) Cols() int             { return m.cols }
-func (m *Grouped4) Bytes() int64          { return m.Encoding().Bytes(m.rows, m.cols) }
-func (m *Grouped4) Encoding() Encoding    { return Encoding{DType: F16, Bits: 4, Group: m.group} }
+// Rows is the number of outputs.
+func (m *Grouped4) Rows() int { return m.rows }
+
+// Cols is the number of inputs.
+func (m *Grouped4) Cols() int { return m.cols }
+
+// Bytes is the size of indices and tables as Core ML stores them.
+func (m *Grouped4) Bytes() int64 { return m.Encoding().Bytes(m.rows, m.cols) }
+
+// Encoding is int4 in groups of rows.
+func (m *Grouped4) Encoding() Encoding { return Encoding{DType: F16, Bits: 4, Group: m.group} }
+
+// MulVec is the plain reference product.
 func (m *Grouped4) MulVec(y, x []float32) { mulVecRows(y, m, x) }
 
 // Row decodes row r through its group's table.

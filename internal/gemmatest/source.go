@@ -102,14 +102,19 @@ type maker struct {
 	seed uint64
 }
 
-// random returns n values mean + width·normal, from the name and the seed.
+// random returns n values around mean with standard deviation width, from the name and the seed. Sums of small integers, so that
+// every machine makes the same.
 func (m maker) random(name string, n int, mean, width float64) []float32 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	r := rand.New(rand.NewPCG(m.seed, h.Sum64()))
 	x := make([]float32, n)
 	for i := range x {
-		x[i] = float32(mean + width*r.NormFloat64())
+		sum := 0
+		for range 6 {
+			sum += r.IntN(257) - 128 // variance 5504 each
+		}
+		x[i] = float32(mean + float64(width*float64(sum)/182))
 	}
 	return x
 }
