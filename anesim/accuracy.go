@@ -32,6 +32,8 @@ type Accuracy struct {
 	ChunkScaled Stats `json:"chunk_scaled"` // experiments with ≥ 3 rows only
 	SumRaw      Stats `json:"sum_raw"`
 	SumScaled   Stats `json:"sum_scaled"`
+
+	Coverage90 Percent `json:"coverage90_pct"` // share of chunks inside their 90 % interval; null for models without one
 }
 
 // minScaled is the least number of rows that a session factor may be taken from.
@@ -90,6 +92,7 @@ func residual(set string, predict estimator, s *sample) Residual {
 
 // accuracyOf sums up residuals; those of one experiment stand together.
 func accuracyOf(rows []Residual) Accuracy {
+	covered := coverage(rows)
 	var chunkRaw, chunkScaled, sumRaw, sumScaled []float64
 	for len(rows) > 0 {
 		n := 1
@@ -111,7 +114,8 @@ func accuracyOf(rows []Residual) Accuracy {
 			}
 		}
 	}
-	return Accuracy{ChunkRaw: statsOf(chunkRaw), ChunkScaled: statsOf(chunkScaled), SumRaw: statsOf(sumRaw), SumScaled: statsOf(sumScaled)}
+	return Accuracy{ChunkRaw: statsOf(chunkRaw), ChunkScaled: statsOf(chunkScaled), SumRaw: statsOf(sumRaw), SumScaled: statsOf(sumScaled),
+		Coverage90: covered}
 }
 
 // sums adds the chunks of a session; false when one of them was not timed. Repeats of a chunk count on both sides.
@@ -137,15 +141,18 @@ func statsOf(errors []float64) Stats {
 	return Stats{N: len(errors), Median: Percent(quantile(0.5, errors)), P90: Percent(quantile(0.9, errors)), Max: Percent(errors[len(errors)-1])}
 }
 
-// coverage is the share of rows inside their interval.
+// coverage is the share of rows inside their interval, NaN where there are no intervals.
 func coverage(rows []Residual) Percent {
-	inside := 0
+	inside, intervals := 0, 0
 	for _, r := range rows {
+		if r.Range.Hi > 0 {
+			intervals++
+		}
 		if r.Inside {
 			inside++
 		}
 	}
-	return Percent(100 * float64(inside) / float64(len(rows)))
+	return Percent(100 * float64(inside) / float64(intervals))
 }
 
 func median(x []float64) float64 {

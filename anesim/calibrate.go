@@ -21,7 +21,6 @@ type Calibration struct {
 	LOO           Accuracy            `json:"loo"`            // each experiment predicted from all others
 	Score         Accuracy            `json:"score"`          // rows that were not fitted on; empty before [Calibration.AddScore]
 	Coverage90    Percent             `json:"coverage90_pct"` // of left-out rows inside their 90 % interval
-	ScoreCoverage Percent             `json:"score_coverage90_pct"`
 	Baselines     map[string]Baseline `json:"baselines"`
 	Rows          []Residual          `json:"rows"`
 	Sessions      []Session           `json:"sessions"`
@@ -230,7 +229,7 @@ func (c *Calibration) fitAndLeaveOut(m rival) {
 		return
 	}
 	c.Fit, c.LOO, c.Score = accuracyOf(fit), accuracyOf(loo), accuracyOf(nil)
-	c.Coverage90, c.ScoreCoverage = coverage(loo), Percent(math.NaN())
+	c.Coverage90 = c.LOO.Coverage90
 	c.Rows = append(append(c.Rows, fit...), loo...)
 }
 
@@ -248,6 +247,6 @@ func (c *Calibration) scoreWith(m rival, fresh []sample) {
 		c.Baselines[m.name] = b
 		return
 	}
-	c.Score, c.ScoreCoverage = accuracyOf(score), coverage(score)
+	c.Score = accuracyOf(score)
 	c.Rows = append(c.Rows, score...)
 }

@@ -172,7 +172,8 @@ func TestAddScore(t *testing.T) { // hand
 	last := c.Excluded[len(c.Excluded)-1]
 	require.Equal(t, ExcludedClass{Set: "score", Reason: "whole step (host time is fitted on it)", Rows: 1, Lines: []int{5}}, last)
 	require.Equal(t, "experiment was fitted on", c.Excluded[len(c.Excluded)-2].Reason)
-	require.Equal(t, Percent(100), c.ScoreCoverage)
+	require.Equal(t, Percent(100), c.Score.Coverage90)
+	require.False(t, finite(float64(c.Baselines["ms_per_layer"].Score.Coverage90)), "a baseline has no interval")
 }
 
 // hand: the keys that scripts read.
@@ -185,14 +186,17 @@ func TestReportKeys(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &top))
 	require.Equal(t, `"1.0"`, string(top["format_version"]))
 	for _, key := range []string{"fit", "loo", "score"} {
-		var acc map[string]map[string]*float64
+		var acc map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(top[key], &acc))
+		require.Contains(t, acc, "coverage90_pct")
 		for _, part := range []string{"chunk_raw", "chunk_scaled", "sum_raw", "sum_scaled"} {
+			var stats map[string]*float64
+			require.NoError(t, json.Unmarshal(acc[part], &stats))
 			for _, stat := range []string{"n", "median_pct", "p90_pct", "max_pct"} {
-				require.Contains(t, acc[part], stat, key)
+				require.Contains(t, stats, stat, key)
 			}
+			require.Equal(t, key == "score", stats["median_pct"] == nil, "nothing was scored, so there is no median")
 		}
-		require.Equal(t, key == "score", acc["chunk_raw"]["median_pct"] == nil, "nothing was scored, so there is no median")
 	}
 	var baselines map[string]map[string]any
 	require.NoError(t, json.Unmarshal(top["baselines"], &baselines))

@@ -9,36 +9,29 @@ import (
 )
 
 // Plausible times. A chunk call cannot be shorter than its dispatch (0.1 ms on any published device, spec ane.md A1), so
-// a smaller number is seconds; nothing in the data is longer than a few seconds, so a larger one is microseconds.
+// a smaller number is seconds; no call in the data is longer than a few seconds, so a larger one is microseconds.
 const (
-	minCallSeconds  = 0.1e-3
-	maxPartSeconds  = 60
-	mostTokPerSec   = 1e5
-	rateDisagrees   = 0.03 // ms and tok/s of one row, before it is worth a warning
-	rateUnbelivable = 0.9  // and before one of the two must be in another unit
+	minCallSeconds = 0.1e-3
+	maxCallSeconds = 60
+	rateDisagrees  = 0.03 // ms and tok/s of one row, before it is worth a word
 )
 
-// check compares the fields of a row with each other.
+// check compares the fields of a row with each other. Only a row that would be fitted must be right; what is wrong with
+// the others is at most a doubt.
 func (f fields) check(m Measurement) {
-	for _, column := range []string{"experiment", "device", "model", "layout", "component"} {
+	for _, column := range []string{"experiment", "device", "model", "component"} {
 		if f.text(column) == "" {
 			f.bad(column, format.Error{Got: "nothing", Want: "a value"})
 		}
 	}
-	if !m.Timed && m.TokPerSec == 0 && m.Quality != "X" && f.text("tok_per_s") == "" {
-		f.bad("ms", format.Error{Got: "neither ms nor tok_per_s", Want: "one of them"})
+	if !m.fittable() && m.Component != "step" {
+		return
 	}
-	call := m.chunkNumber() > 0 || m.Component == "step"
 	switch {
-	case call && m.Timed && m.Seconds < minCallSeconds:
+	case m.Seconds > 0 && m.Seconds < minCallSeconds:
 		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("no call is that short: if these are seconds, write %g", m.Seconds*1e6)})
-	case m.Seconds > maxPartSeconds:
+	case m.Seconds > maxCallSeconds:
 		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("if these are microseconds, write %g", m.Seconds)})
-	case m.TokPerSec > mostTokPerSec:
-		f.bad("tok_per_s", format.Error{Want: "tokens per second"})
-	case m.Component == "step" && m.QueryTokens == 1 && rateMismatch(m) > rateUnbelivable:
-		f.bad("ms", format.Error{Got: fmt.Sprintf("%g ms beside %g tok/s", m.Seconds*1e3, m.TokPerSec), Want: "two forms of one time",
-			Fix: fmt.Sprintf("%g tok/s are %.4g ms", m.TokPerSec, 1e3/m.TokPerSec)})
 	}
 	f.checkLayers(m)
 }
@@ -113,6 +106,9 @@ func Doubts(rows []Measurement) []string {
 		}
 		if r := rateMismatch(m); m.Component == "step" && m.QueryTokens == 1 && r > rateDisagrees {
 			say(m, "%g ms and %g tok/s are %.0f %% apart", m.Seconds*1e3, m.TokPerSec, 100*r)
+		}
+		if m.Seconds == 0 && m.TokPerSec == 0 && m.Component != "mask" && m.Component != "emb" {
+			say(m, "neither a time nor a rate")
 		}
 		if m.Quality == "X" {
 			say(m, "quality X, recorded but not for fitting: %s", m.Note)

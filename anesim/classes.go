@@ -51,6 +51,8 @@ func (m Measurement) unfit() string {
 		return "part of the host: " + m.Component
 	case m.chunkNumber() > 4:
 		return "chunk number above 4"
+	case m.Layout == "":
+		return "no layout given"
 	case m.Context == 0:
 		return "no context given"
 	case m.Seconds <= 0:
