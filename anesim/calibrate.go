@@ -21,6 +21,7 @@ type Calibration struct {
 	LOO           Accuracy            `json:"loo"`            // each experiment predicted from all others
 	Score         Accuracy            `json:"score"`          // rows that were not fitted on; empty before [Calibration.AddScore]
 	Coverage90    Percent             `json:"coverage90_pct"` // of left-out rows inside their 90 % interval
+	ScoreCoverage Percent             `json:"score_coverage90_pct"`
 	Baselines     map[string]Baseline `json:"baselines"`
 	Rows          []Residual          `json:"rows"`
 	Sessions      []Session           `json:"sessions"`
@@ -229,7 +230,7 @@ func (c *Calibration) fitAndLeaveOut(m rival) {
 		return
 	}
 	c.Fit, c.LOO, c.Score = accuracyOf(fit), accuracyOf(loo), accuracyOf(nil)
-	c.Coverage90 = c.LOO.Coverage90
+	c.Coverage90, c.ScoreCoverage = c.LOO.Coverage90, c.Score.Coverage90
 	c.Rows = append(append(c.Rows, fit...), loo...)
 }
 
@@ -248,5 +249,6 @@ func (c *Calibration) scoreWith(m rival, fresh []sample) {
 		return
 	}
 	c.Score = accuracyOf(score)
+	c.ScoreCoverage = c.Score.Coverage90
 	c.Rows = append(c.Rows, score...)
 }

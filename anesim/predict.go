@@ -46,6 +46,7 @@ type ChunkPrediction struct {
 	KVReadBytes int64           `json:"kv_read_bytes"`
 	TimeS       float64         `json:"time_s"`
 	TimeRange   Range           `json:"time_range90_s"`
+	FormSDS     float64         `json:"form_sd_s"` // the part of the range that stands for the form of the model, one standard deviation
 	Terms       []Cost          `json:"terms"`
 	BoundBy     string          `json:"bound_by"`    // the resource that takes most of the time
 	BoundShare  float64         `json:"bound_share"` // of the time, 0 to 1
@@ -107,7 +108,7 @@ func hostQuantity(t Term, p *chunking.Plan) float64 {
 
 func (d *Device) chunkPrediction(c *chunking.Chunk, e chunkEstimate) ChunkPrediction {
 	out := ChunkPrediction{Chunk: c.String(), Lo: c.Lo, Hi: c.Hi, Head: c.Head, WeightBytes: c.Totals.WeightBytes,
-		KVReadBytes: c.Totals.KVReadBytes, TimeS: e.seconds, TimeRange: d.around(e.seconds, d.sd(e))}
+		KVReadBytes: c.Totals.KVReadBytes, TimeS: e.seconds, TimeRange: d.around(e.seconds, d.sd(e)), FormSDS: e.form}
 	for t := range chunkTerms {
 		if e.q[t] != 0 {
 			out.Terms = append(out.Terms, d.cost(t, e.q[t]))
