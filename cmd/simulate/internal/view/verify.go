@@ -1,0 +1,182 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"anelab/cmd/simulate/internal/proof"
+	"anelab/cmd/simulate/internal/texttab"
+	"anelab/parity"
+)
+
+// Verify is the proof of one checkpoint in one or more modes.
+type Verify struct {
+	Made       Made
+	Checkpoint string
+	Layers     int
+	Layout     string
+	Results    []*proof.Result
+}
+
+// OK reports whether everything held.
+func (r *Verify) OK() bool {
+	for _, result := range r.Results {
+		if !result.OK() {
+			return false
+		}
+	}
+	return true
+}
+
+// Page shows, mode by mode, what was compared, and answers for all of them.
+func (r *Verify) Page(p *texttab.Page) {
+	p.Head("%s  %d layers  %s", r.Checkpoint, r.Layers, r.Layout)
+	for _, result := range r.Results {
+		p.Gap()
+		p.Head("mode %s", result.Mode)
+		if result.Imported > 0 {
+			p.Line("%s of more than 64 tokens: prefilled by the whole model, cache imported", plural(result.Imported, "prompt"))
+		}
+		for i := range result.Comparisons {
+			comparison(p, &result.Comparisons[i])
+		}
+	}
+	p.Gap()
+	if r.OK() {
+		p.Yes("yes: %s", r.claim())
+	} else {
+		p.No("no: %s", r.denial())
+	}
+}
+
+// claim says what has been shown.
+func (r *Verify) claim() string {
+	var all []string
+	for _, result := range r.Results {
+		text := "chunked = whole"
+		for i := range result.Comparisons {
+			if c := &result.Comparisons[i]; !c.Exact && c.Target.Information == "" {
+				text = "chunked = whole = golden"
+			}
+		}
+		all = append(all, text+" in "+result.Mode)
+	}
+	return strings.Join(all, ", ")
+}
+
+// denial names the first tensor that parts.
+func (r *Verify) denial() string {
+	for _, result := range r.Results {
+		for i := range result.Comparisons {
+			c := &result.Comparisons[i]
+			if c.OK() {
+				continue
+			}
+			where := c.Got + " and " + c.Want
+			switch {
+			case c.First != nil:
+				return fmt.Sprintf("in %s %s part at %s", result.Mode, where, c.First.Tensor)
+			case c.Tokens != nil && c.Tokens.First != "":
+				return fmt.Sprintf("in %s %s choose other tokens: %s", result.Mode, where, c.Tokens.First)
+			case c.Taps == 0:
+				return fmt.Sprintf("in %s %s have no tensor in common", result.Mode, where)
+			}
+			return fmt.Sprintf("in %s %s differ in more elements than ties explain", result.Mode, where)
+		}
+	}
+	return ""
+}
+
+// comparison shows one pair of backends.
+func comparison(p *texttab.Page, c *proof.Comparison) {
+	if c.Exact && c.OK() {
+		p.Line("%s = %s: %s of %s (%s), every element equal", c.Got, c.Want, plural(c.Taps, "tensor"), plural(len(c.Cases), "case"), strings.Join(c.Cases, ", "))
+		return
+	}
+	p.Line("%s and %s: %s of %s (%s)", c.Got, c.Want, plural(c.Taps, "tensor"), plural(len(c.Cases), "case"), strings.Join(c.Cases, ", "))
+	if c.Target.Information != "" {
+		p.Line("for information: %s", c.Target.Information)
+	}
+	tensors(p, c)
+	if t := c.Tokens; t != nil {
+		p.Line("%d of %d greedy tokens identical%s", t.Equal, t.Count, after(t.First))
+	}
+	if l := c.Loudness; l != nil {
+		p.Line("rms of %d layers for %d tokens: within %s of the golden", l.Layers, l.Tokens, sig(l.MaxRel))
+	}
+	if f := c.First; f != nil && c.Target.Information == "" {
+		parting(p, f)
+	}
+}
+
+// after sets a remark off from what it is about.
+func after(remark string) string {
+	if remark == "" {
+		return ""
+	}
+	return ": " + remark
+}
+
+func tensors(p *texttab.Page, c *proof.Comparison) {
+	t := texttab.NewTable(texttab.L("tensor"), texttab.R("max |Δ|"), texttab.R("of peak"), texttab.R("allowed"), texttab.R("rel rms"), texttab.R("equal"),
+		texttab.L("worst in"), texttab.L(""))
+	for i := range c.Tensors {
+		x := &c.Tensors[i]
+		allowed, verdict := allowance(x.Tolerance), "ok"
+		switch {
+		case c.Target.Information != "":
+			allowed, verdict = "–", ""
+		case !x.OK:
+			verdict = "NO"
+		}
+		worst := x.WorstIn
+		if x.Equal == x.Elements {
+			worst = ""
+		}
+		t.Row(string(x.Point), short(x.Worst.MaxAbs), short(x.Worst.PeakRel()), allowed, short(x.Worst.RelRMS), share(x.Equal, x.Elements), worst, verdict)
+	}
+	p.Table(t)
+}
+
+// short is a figure of two digits: only its size matters.
+func short(x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.1e", x)
+}
+
+// share is a percentage that says 100 only when nothing is missing.
+func share(n, of int) string {
+	if n == of {
+		return "100%"
+	}
+	return fmt.Sprintf("%.2f%%", min(100*float64(n)/float64(max(of, 1)), 99.99))
+}
+
+// allowance is the limit that a tensor is held to, in its own unit.
+func allowance(t parity.Tolerance) string {
+	switch {
+	case t.Exact():
+		return "exact"
+	case t.MaxULP > 0:
+		return fmt.Sprintf("%d ulp", t.MaxULP)
+	case t.Abs > 0:
+		return fmt.Sprintf("%g abs", t.Abs)
+	}
+	return fmt.Sprintf("%.0e", t.PeakRel)
+}
+
+// parting shows the first tensor out of tolerance, with the values around the fault.
+func parting(p *texttab.Page, f *proof.Parting) {
+	where := f.Case
+	if f.Chunk != "" {
+		where += ", " + f.Chunk
+	}
+	p.No("first parts at %s in %s", f.Tensor, where)
+	p.Line("%s", f.Err.Error())
+	_, values, _ := strings.Cut(f.Detail, "\n") // its first line is the error
+	if values != "" {
+		p.Verbatim(values)
+	}
+}

@@ -1,0 +1,147 @@
+package view
+
+import (
+	"math"
+
+	"anelab/cmd/simulate/internal/proof"
+	"anelab/parity"
+)
+
+// number is a JSON number, or null where there is none: infinite and undefined distances.
+type number float64
+
+// MarshalJSON writes what is not finite as null.
+func (n number) MarshalJSON() ([]byte, error) {
+	if x := float64(n); math.IsNaN(x) || math.IsInf(x, 0) {
+		return []byte("null"), nil
+	}
+	return []byte(exact(float64(n))), nil
+}
+
+type verifyDocument struct {
+	Made
+	Checkpoint string         `json:"checkpoint"`
+	Layers     int            `json:"layers"`
+	Layout     string         `json:"layout"`
+	OK         bool           `json:"ok"`
+	Modes      []modeDocument `json:"modes"`
+}
+
+type modeDocument struct {
+	Mode        string               `json:"mode"`
+	OK          bool                 `json:"ok"`
+	Imported    int                  `json:"prompts_imported"`
+	Warnings    []string             `json:"warnings"`
+	Comparisons []comparisonDocument `json:"comparisons"`
+}
+
+type comparisonDocument struct {
+	Got         string            `json:"got"`
+	Want        string            `json:"want"`
+	OK          bool              `json:"ok"`
+	Information string            `json:"information"` // "" where a target exists
+	Cases       []string          `json:"cases"`
+	Compared    int               `json:"tensors_compared"`
+	Partings    int               `json:"tensors_out_of_tolerance"`
+	Tensors     []tensorDocument  `json:"tensors"`
+	Tokens      *tokensDocument   `json:"tokens"`
+	Loudness    *loudnessDocument `json:"hidden_rms"`
+	First       *partingDocument  `json:"first"`
+}
+
+type tensorDocument struct {
+	Tensor    string            `json:"tensor"`
+	Compared  int               `json:"compared"`
+	Elements  int               `json:"elements"`
+	Equal     int               `json:"equal"`
+	MaxAbs    number            `json:"max_abs"`
+	OfPeak    number            `json:"max_rel_to_peak"`
+	MaxULP    int64             `json:"max_ulp"`
+	Cosine    number            `json:"cosine"`
+	RelRMS    number            `json:"rel_rms"`
+	Argmax    argmaxDocument    `json:"argmax"`
+	WorstIn   string            `json:"worst_in"`
+	Tolerance toleranceDocument `json:"tolerance"`
+	OK        bool              `json:"ok"`
+}
+
+type argmaxDocument struct {
+	Rows  int `json:"rows"`
+	Agree int `json:"agree"`
+	Ties  int `json:"ties"`
+}
+
+type toleranceDocument struct {
+	Exact  bool    `json:"exact"`
+	Abs    float64 `json:"abs"`
+	OfPeak float64 `json:"rel_to_peak"`
+	MaxULP int64   `json:"max_ulp"`
+}
+
+type tokensDocument struct {
+	Count int `json:"count"`
+	Equal int `json:"equal"`
+}
+
+type loudnessDocument struct {
+	Layers int    `json:"layers"`
+	Tokens int    `json:"tokens"`
+	MaxRel number `json:"max_rel"`
+	OK     bool   `json:"ok"`
+}
+
+type partingDocument struct {
+	Case   string `json:"case"`
+	Tensor string `json:"tensor"`
+	Layer  int    `json:"layer"` // -1 outside the layers
+	Chunk  string `json:"chunk"`
+	Reason string `json:"reason"`
+	MaxAbs number `json:"max_abs"`
+	MaxULP int64  `json:"max_ulp"`
+	Cosine number `json:"cosine"`
+	Argmax string `json:"argmax"`
+}
+
+// Document is everything that was compared.
+func (r *Verify) Document() any {
+	d := verifyDocument{Made: r.Made, Checkpoint: r.Checkpoint, Layers: r.Layers, Layout: r.Layout, OK: r.OK(), Modes: []modeDocument{}}
+	for _, result := range r.Results {
+		m := modeDocument{Mode: result.Mode, OK: result.OK(), Imported: result.Imported, Warnings: append([]string{}, result.Warnings...),
+			Comparisons: []comparisonDocument{}}
+		for i := range result.Comparisons {
+			m.Comparisons = append(m.Comparisons, documentOf(&result.Comparisons[i]))
+		}
+		d.Modes = append(d.Modes, m)
+	}
+	return d
+}
+
+func documentOf(c *proof.Comparison) comparisonDocument {
+	d := comparisonDocument{Got: c.Got, Want: c.Want, OK: c.OK(), Information: c.Target.Information, Cases: c.Cases, Compared: c.Taps,
+		Partings: c.Partings, Tensors: []tensorDocument{}}
+	for i := range c.Tensors {
+		d.Tensors = append(d.Tensors, tensorOf(&c.Tensors[i]))
+	}
+	if t := c.Tokens; t != nil {
+		d.Tokens = &tokensDocument{t.Count, t.Equal}
+	}
+	if l := c.Loudness; l != nil {
+		d.Loudness = &loudnessDocument{l.Layers, l.Tokens, number(l.MaxRel), l.OK}
+	}
+	if f := c.First; f != nil {
+		x := &f.Err.Difference
+		d.First = &partingDocument{f.Case, f.Tensor, f.Layer, f.Chunk, f.Err.Error(), number(x.MaxAbs), x.MaxULP, number(x.Cosine), x.Argmax.String()}
+	}
+	return d
+}
+
+func tensorOf(t *proof.Tensor) tensorDocument {
+	w := &t.Worst
+	return tensorDocument{Tensor: string(t.Point), Compared: t.Taps, Elements: t.Elements, Equal: t.Equal, MaxAbs: number(w.MaxAbs), OfPeak: number(w.PeakRel()),
+		MaxULP: w.MaxULP, Cosine: number(w.Cosine), RelRMS: number(w.RelRMS), Argmax: argmaxDocument{w.Argmax.Rows, w.Argmax.Agree, w.Argmax.Ties},
+		WorstIn: t.WorstIn, Tolerance: toleranceOf(t.Tolerance), OK: t.OK}
+}
+
+func toleranceOf(t parity.Tolerance) toleranceDocument {
+	return toleranceDocument{t.Exact(), t.Abs, t.PeakRel, t.MaxULP}
+}
