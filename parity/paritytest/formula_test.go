@@ -1,6 +1,9 @@
 package paritytest
 
 import (
+	"context"
+	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"anelab/gemma4"
 	"anelab/internal/shareddata"
 	"anelab/parity"
 	"anelab/parity/golden"
@@ -29,8 +33,46 @@ func agreesWithFormula(t *testing.T, path string) {
 	model, _, _ := strings.Cut(filepath.Base(path), "_")
 	m := Load(t, "formula:"+model, "f32")
 	c := f.Cases()[0]
-	r := Run(t, parity.Reference{Model: m}, golden.Backend{Case: c}, c.ParityCase(), parity.Settings{Tolerances: golden.Float32()})
+	b := &loudness{Reference: parity.Reference{Model: m}, tokens: len(c.Prompt)}
+	r := Run(t, b, golden.Backend{Case: c}, c.ParityCase(), parity.Settings{Tolerances: golden.Float32()})
 	t.Log(r.String())
+	want, shape, ok := c.Tensor("hidden_rms")
+	require.True(t, ok)
+	d := parity.Compare(b.rms, want, parity.Options{RowLen: shape[1]})
+	t.Logf("rms of %d layers and %d tokens: %s", shape[0], shape[1], d)
+	require.NoError(t, parity.Tolerance{Rel: 1e-5}.Check(d))
+}
+
+// loudness notes the RMS of every layer's output for every token of the prompt on the way, [L, T]: the recordings hold the
+// values of two tokens only.
+type loudness struct {
+	parity.Reference
+	tokens int
+	rms    []float32
+}
+
+func (b *loudness) Run(ctx context.Context, c parity.Case) iter.Seq2[parity.Tap, error] {
+	return func(yield func(parity.Tap, error) bool) {
+		for t, err := range b.Reference.Run(ctx, c) {
+			if t.Point == gemma4.PointHidden && t.First < b.tokens {
+				b.note(t)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+func (b *loudness) note(t parity.Tap) {
+	d := t.Shape[1]
+	for i := 0; i < len(t.Data); i += d {
+		sum := 0.0
+		for _, x := range t.Data[i : i+d] {
+			sum += float64(x) * float64(x)
+		}
+		b.rms = append(b.rms, float32(math.Sqrt(sum/float64(d))))
+	}
 }
 
 func TestLongFormulaFloat32(t *testing.T) { // oracle: transformers 5.24.0
