@@ -12,7 +12,7 @@ func newDevicesCmd(c *console.Console) *cobra.Command {
 	o := &outputFlags{}
 	cmd := &cobra.Command{
 		Use:   "devices [DEVICE]",
-		Short: "List devices and what their constants were fitted on; one device with its constants",
+		Short: "List devices, or one with its constants",
 		Example: `  simulate devices
   simulate devices iphone17pro --format json`,
 		Args: atMostArgs(1),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -84,48 +83,95 @@ func runSweep(ctx context.Context, c *console.Console, o *sweepOptions) error {
 // rank keeps the best of each context.
 func (o *sweepOptions) rank(ctx context.Context, c *console.Console, s *subject, space *search.Space) error {
 	progress := c.Progress()
-	r := &view.Sweep{Made: made(), Source: s.source(), Space: space, Chunks: o.chunks.String(), Named: !o.cuts}
+	defer progress.Done()
+	r := &view.Sweep{Made: made(), Source: s.source(), Space: space, Chunks: o.chunks.String(), Named: !o.cuts, CopyBack: space.Workload.CopyBack}
 	for _, length := range o.contexts.values {
 		ranking, err := space.Rank(ctx, length, o.top, func(done int) {
 			progress.Say("context %d: %d of %d layouts", length, done, space.Size())
 		})
 		if err != nil {
-			progress.Done()
 			return err
 		}
-		r.Add(ranking)
+		r.Rankings = append(r.Rankings, ranking)
 	}
 	progress.Done()
-	warn(c, r.Warnings())
+	r.Basis, r.Warnings = o.conditions(space, r.Rankings)
+	warn(c, r.Warnings)
 	return o.output.emit(c, r)
+}
+
+// conditions are what ranges rest on, and what is to be said of the layouts that come first: the rest of a table says nothing
+// else.
+func (o *sweepOptions) conditions(space *search.Space, rankings []search.Ranking) (basis string, warnings []string) {
+	for _, r := range rankings {
+		for _, one := range append(r.Best, r.Presets...)[:1] {
+			plan, err := one.Layout.Plan(space.Model)
+			if err != nil {
+				panic("simulate: a ranked layout cannot be planned")
+			}
+			p := anesim.Predict(plan, space.Device, space.Workload)
+			basis, warnings = p.Basis, union(warnings, p.Warnings)
+		}
+	}
+	return basis, warnings
 }
 
 // stream writes one record per candidate.
 func (o *sweepOptions) stream(ctx context.Context, c *console.Console, s *subject, space *search.Space) error {
+	terms, err := o.terms(c, s, space)
+	if err != nil {
+		return err
+	}
 	out, err := o.output.open(c)
 	if err != nil {
 		return err
 	}
-	progress, n := c.Progress(), int64(0)
-	records := view.NewSweepWriter(out, view.Format(o.output.format.value), s.source())
-	for _, length := range o.contexts.values {
-		for candidate, err := range space.Candidates(ctx, length) {
-			if err == nil {
-				n++
-				progress.Say("%d of %d records", n, space.Size()*int64(len(o.contexts.values)))
-				err = records.Write(candidate, anesim.Predict(candidate.Plan, s.device, space.Workload))
-			}
-			if err != nil {
-				progress.Done()
-				out.Discard()
-				return fmt.Errorf("record %d: %w", n, err)
-			}
-		}
+	records, err := view.NewSweepWriter(out, view.Format(o.output.format.value), terms)
+	if err == nil {
+		err = o.streamRecords(ctx, c, space, records)
 	}
-	progress.Done()
-	if err := records.Flush(); err != nil {
+	if err == nil {
+		err = records.Flush()
+	}
+	if err != nil {
 		out.Discard()
 		return err
 	}
 	return out.Commit()
+}
+
+// terms are what all records have in common; what is to be said about a context is said once.
+func (o *sweepOptions) terms(c *console.Console, s *subject, space *search.Space) (view.Terms, error) {
+	var rankings []search.Ranking
+	for _, length := range o.contexts.values {
+		one := *space
+		one.MinParts, one.MaxParts, one.Layouts = 0, 0, nil
+		r, err := one.Rank(context.Background(), length, 1, nil)
+		if err != nil {
+			return view.Terms{}, err
+		}
+		rankings = append(rankings, r)
+	}
+	basis, warnings := o.conditions(space, rankings)
+	warn(c, warnings)
+	return view.Terms{Source: s.source(), CopyBack: space.Workload.CopyBack, Basis: basis}, nil
+}
+
+func (o *sweepOptions) streamRecords(ctx context.Context, c *console.Console, space *search.Space, records *view.SweepWriter) error {
+	progress, n := c.Progress(), int64(0)
+	defer progress.Done()
+	quoter := anesim.NewQuoter(space.Device, space.Workload)
+	for _, length := range o.contexts.values {
+		for candidate, err := range space.Candidates(ctx, length) {
+			if err != nil {
+				return err
+			}
+			n++
+			progress.Say("%d of %d records", n, space.Size()*int64(len(o.contexts.values)))
+			if err := records.Write(candidate, quoter.Quote(candidate.Plan)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -81,7 +81,7 @@ func sd(a, b *anesim.Prediction, d *anesim.Device) float64 {
 	var form float64
 	for _, c := range append(own(a, b), own(b, a)...) {
 		v += square(d.Noise.Chunk * c.TimeS)
-		form += formSD(&c, d)
+		form += c.FormSDS
 	}
 	return math.Sqrt(v + square(form))
 }
@@ -118,16 +118,6 @@ func variance(q *quantities, d *anesim.Device) float64 {
 		}
 	}
 	return max(v, 0)
-}
-
-// formSD is the part of a chunk's interval that neither constants nor noise explain: the doubt about the form of the model
-// where nothing was measured.
-func formSD(c *anesim.ChunkPrediction, d *anesim.Device) float64 {
-	var q quantities
-	q.add(c.Terms, 1)
-	whole := (c.TimeRange.Hi - c.TimeS) / d.Evidence.IntervalFactor
-	rest := square(whole) - variance(&q, d) - square(d.Noise.Session*c.TimeS) - square(d.Noise.Chunk*c.TimeS)
-	return math.Sqrt(max(rest, 0))
 }
 
 func square(x float64) float64 { return x * x }

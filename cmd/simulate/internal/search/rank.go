@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"anelab/anesim"
@@ -25,7 +26,7 @@ type Ranked struct {
 	Layout  chunking.Layout
 	Refused []string
 	Doubted []string
-	Seconds float64
+	Quote   anesim.Quote
 }
 
 // Verdict is the worst that the limits of the device say.
@@ -37,7 +38,7 @@ func (s *Space) Rank(ctx context.Context, length, top int, progress func(done in
 	if err := s.pricePresets(&r); err != nil {
 		return r, err
 	}
-	pricer := anesim.NewPricer(s.Device, s.Workload)
+	quoter := anesim.NewQuoter(s.Device, s.Workload)
 	for c, err := range s.Candidates(ctx, length) {
 		if err != nil {
 			return r, err
@@ -46,7 +47,7 @@ func (s *Space) Rank(ctx context.Context, length, top int, progress func(done in
 			progress(r.Priced)
 		}
 		if s.counts(&r, &c) {
-			r.place(c, pricer.Seconds(c.Plan), top)
+			r.place(c, quoter.Quote(c.Plan), top)
 		}
 	}
 	for i := range r.Best {
@@ -70,13 +71,13 @@ func (s *Space) counts(r *Ranking, c *Candidate) bool {
 
 // pricePresets files the presets before the search, so that it can count who is faster.
 func (s *Space) pricePresets(r *Ranking) error {
-	f, pricer := newFactory(s), anesim.NewPricer(s.Device, s.Workload)
+	f, quoter := newFactory(s), anesim.NewQuoter(s.Device, s.Workload)
 	for _, p := range f.presets {
 		c, err := f.candidate(chunking.Layout{Cuts: p.cuts, Context: r.Context})
 		if err != nil {
 			return err
 		}
-		one := ranked(c, pricer.Seconds(c.Plan))
+		one := ranked(c, quoter.Quote(c.Plan))
 		one.Preset = p.name
 		if len(c.Refused) == 0 && (len(c.Doubted) == 0 || s.Untried) {
 			one.Rank = 1
@@ -86,30 +87,33 @@ func (s *Space) pricePresets(r *Ranking) error {
 	return nil
 }
 
-func ranked(c Candidate, seconds float64) Ranked {
+func ranked(c Candidate, q anesim.Quote) Ranked {
 	l := c.Plan.Layout
 	l.Cuts = slices.Clone(l.Cuts)
-	return Ranked{Preset: c.Preset, Layout: l, Refused: slices.Clone(c.Refused), Doubted: slices.Clone(c.Doubted), Seconds: seconds}
+	return Ranked{Preset: c.Preset, Layout: l, Refused: slices.Clone(c.Refused), Doubted: slices.Clone(c.Doubted), Quote: q}
 }
 
 // place moves slower presets down, and keeps the candidate if it is among the best. Of equal ones the first stays in front.
-func (r *Ranking) place(c Candidate, seconds float64, top int) {
+func (r *Ranking) place(c Candidate, q anesim.Quote, top int) {
 	for i := range r.Presets {
-		if p := &r.Presets[i]; p.Rank > 0 && seconds < p.Seconds {
+		if p := &r.Presets[i]; p.Rank > 0 && order(q) < order(p.Quote) {
 			p.Rank++
 		}
 	}
-	if len(r.Best) == top && (top == 0 || seconds >= r.Best[top-1].Seconds) {
+	if len(r.Best) == top && order(q) >= order(r.Best[top-1].Quote) {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(r.Best, seconds, func(b Ranked, s float64) int {
-		if b.Seconds <= s {
+	at, _ := slices.BinarySearchFunc(r.Best, order(q), func(b Ranked, o float64) int {
+		if order(b.Quote) <= o {
 			return -1
 		}
 		return 1
 	})
-	r.Best = slices.Insert(r.Best, at, ranked(c, seconds))
+	r.Best = slices.Insert(r.Best, at, ranked(c, q))
 	if len(r.Best) > top {
 		r.Best = r.Best[:top]
 	}
 }
+
+// order is the time in picoseconds: layouts whose terms are the same in another order are equal, whatever the sums rounded to.
+func order(q anesim.Quote) float64 { return math.Round(1e12 * q.Seconds) }

@@ -121,7 +121,7 @@ func (r *Calibrate) missed(p *texttab.Page) {
 	sort.SliceStable(rows, func(i, j int) bool { return math.Abs(float64(rows[i].ErrorPct)) > math.Abs(float64(rows[j].ErrorPct)) })
 	t := texttab.NewTable(texttab.L("missed most"), texttab.L("chunk"), texttab.R("context"), texttab.R("measured"), texttab.R("predicted"), texttab.R("error"))
 	for _, row := range rows[:min(mostMissed, len(rows))] {
-		t.Row(fmt.Sprintf("%s line %d", row.Set, row.Line), row.Chunk, fmt.Sprint(row.Context), milli(row.MeasuredS)+" ms", milli(row.PredictedS)+" ms", fmt.Sprintf("%+.1f%%", float64(row.ErrorPct)))
+		t.Row(fmt.Sprintf("%s line %d", row.Set, row.Line), row.Chunk, fmt.Sprint(row.Context), milli(row.MeasuredS)+" ms", milli(row.PredictedS)+" ms", plus("%+.1f%%", float64(row.ErrorPct)))
 	}
 	p.Table(t)
 }

@@ -17,7 +17,7 @@ type Devices struct {
 
 // Page is one line per device.
 func (r *Devices) Page(p *texttab.Page) {
-	t := texttab.NewTable(texttab.L("device"), texttab.L("title"), texttab.L("SoC"), texttab.R("sessions"), texttab.R("rows"), texttab.L("contexts"), texttab.R("worst miss"))
+	t := texttab.NewTable(texttab.L("device"), texttab.L("title"), texttab.R("sessions"), texttab.R("rows"), texttab.L("contexts"), texttab.R("worst miss"), texttab.F("SoC"))
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		name, miss := d.Name, "–"
@@ -27,7 +27,7 @@ func (r *Devices) Page(p *texttab.Page) {
 		if d.Evidence.Experiments > 0 {
 			miss = fmt.Sprintf("%.1f%%", 100*d.Evidence.WorstMiss)
 		}
-		t.Row(name, d.Title, d.SoC, fmt.Sprint(d.Evidence.Experiments), fmt.Sprint(d.Evidence.Rows), contextList(d), miss)
+		t.Row(name, d.Title, fmt.Sprint(d.Evidence.Experiments), fmt.Sprint(d.Evidence.Rows), contextList(d), miss, d.SoC)
 	}
 	p.Table(t)
 	p.Gap()

@@ -33,8 +33,8 @@ func (r *Diff) Page(p *texttab.Page) {
 	}
 	t.Rule()
 	t.Row("per token", milli(a.TimeS), milli(b.TimeS), signed(r.Delta.TimeS), signed(r.Delta.TimeRange.Lo)+" … "+signed(r.Delta.TimeRange.Hi))
-	t.Row("chunks", fmt.Sprint(len(a.Chunks)), fmt.Sprint(len(b.Chunks)), fmt.Sprintf("%+d", len(b.Chunks)-len(a.Chunks)), "")
-	t.Row("tok/s", sig(a.TokPerSec), sig(b.TokPerSec), fmt.Sprintf("%+.3g", r.Delta.TokPerSec), "")
+	t.Row("chunks", fmt.Sprint(len(a.Chunks)), fmt.Sprint(len(b.Chunks)), plus("%+d", len(b.Chunks)-len(a.Chunks)), "")
+	t.Row("tok/s", sig(a.TokPerSec), sig(b.TokPerSec), plus("%+.3g", r.Delta.TokPerSec), "")
 	p.Table(t)
 	p.Gap()
 	p.Answer("%s", r.answer())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // sig writes three significant digits without an exponent between 0.001 and a million.
@@ -36,6 +37,11 @@ func signed(seconds float64) string {
 		return "+" + milli(seconds)
 	}
 	return "−" + milli(-seconds)
+}
+
+// plus writes a number with its sign; format has one verb for it, with a plus flag.
+func plus(format string, x any) string {
+	return strings.Replace(fmt.Sprintf(format, x), "-", "−", 1)
 }
 
 // mega is a size in MB without its unit.

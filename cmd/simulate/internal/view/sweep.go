@@ -19,59 +19,10 @@ type Sweep struct {
 	Chunks string // the range of chunk counts
 	Named  bool   // only named layouts were priced
 
-	contexts []sweepContext
-	basis    string
-}
-
-// sweepContext is one table of the page.
-type sweepContext struct {
-	search.Ranking
-	best, presets []sweepRow
-}
-
-// sweepRow is a ranked layout with its prediction.
-type sweepRow struct {
-	search.Ranked
-	anesim.Prediction
-}
-
-// Add takes the ranking of one more context.
-func (r *Sweep) Add(ranking search.Ranking) {
-	s := sweepContext{Ranking: ranking}
-	for _, one := range ranking.Best {
-		s.best = append(s.best, r.row(one))
-	}
-	for _, one := range ranking.Presets {
-		s.presets = append(s.presets, r.row(one))
-	}
-	r.contexts = append(r.contexts, s)
-}
-
-// row predicts a ranked layout in full; it was planned before, so it can be planned again.
-func (r *Sweep) row(one search.Ranked) sweepRow {
-	plan, err := one.Layout.Plan(r.Space.Model)
-	if err != nil {
-		panic("view: a ranked layout cannot be planned")
-	}
-	p := anesim.Predict(plan, r.Space.Device, r.Space.Workload)
-	r.basis = p.Basis
-	return sweepRow{one, p}
-}
-
-// Warnings are those of the first layout of every context: the rest of a table says nothing else.
-func (r *Sweep) Warnings() []string {
-	var all []string
-	for _, s := range r.contexts {
-		if len(s.best) == 0 {
-			continue
-		}
-		for _, w := range s.best[0].Warnings {
-			if !slices.Contains(all, w) {
-				all = append(all, w)
-			}
-		}
-	}
-	return all
+	CopyBack anesim.CopyBack
+	Basis    string   // what the ranges rest on
+	Warnings []string // of the first layout of every context
+	Rankings []search.Ranking
 }
 
 // Page is a table per context: the best, then the presets with their rank.
@@ -81,43 +32,41 @@ func (r *Sweep) Page(p *texttab.Page) {
 		what = plural(len(r.Space.Layouts), "layout")
 	}
 	p.Head("%s", r.Source.head(what))
-	for i := range r.contexts {
+	for i := range r.Rankings {
 		p.Gap()
-		r.table(p, &r.contexts[i])
+		r.table(p, &r.Rankings[i])
 	}
 	p.Gap()
-	if r.basis != "" {
-		p.Line("90%% ranges: %s. Ranks closer than their ranges mean little; simulate diff A B compares two.", r.basis)
-	}
+	p.Line("90%% ranges: %s. Ranks closer than their ranges mean little; simulate diff A B compares two.", r.Basis)
 	p.Notes()
 	p.Answer("%s", r.answer())
 }
 
-func (r *Sweep) table(p *texttab.Page, s *sweepContext) {
+func (r *Sweep) table(p *texttab.Page, s *search.Ranking) {
 	counts := fmt.Sprintf("%d refused", s.Refused)
 	if !r.Space.Untried {
 		counts += fmt.Sprintf(", %d untried", s.Untried)
 	}
 	p.Line("context %d: %s priced, %s by %s", s.Context, plural(s.Priced, "layout"), counts, r.Source.Device)
 	t := texttab.NewTable(texttab.R("rank"), texttab.L("layout"), texttab.R("tok/s"), texttab.R("90% range"), texttab.L("bound by"))
-	for i := range s.best {
-		t.Row(sweepCells(p, &s.best[i])...)
-	}
+	rows := s.Best
 	if !r.Named {
-		for i := range s.presets {
-			t.Row(sweepCells(p, &s.presets[i])...)
-		}
+		rows = slices.Concat(s.Best, s.Presets)
+	}
+	for i := range rows {
+		t.Row(r.cells(p, &rows[i])...)
 	}
 	p.Table(t)
 }
 
-func sweepCells(p *texttab.Page, row *sweepRow) []string {
+func (r *Sweep) cells(p *texttab.Page, row *search.Ranked) []string {
 	rank := fmt.Sprint(row.Rank)
 	if row.Rank == 0 {
-		rank = row.Verdict() + " " + p.Note("%s: %s (simulate check %s)", row.Device, strings.Join(append(row.Refused, row.Doubted...), ", "), nameOf(&row.Ranked))
+		rules := slices.Compact(slices.Concat(row.Refused, row.Doubted))
+		rank = row.Verdict() + " " + p.Note("%s: %s (simulate check LAYOUT)", r.Source.Device, strings.Join(rules, ", "))
 	}
-	by, share := boundBy(&row.Prediction)
-	return []string{rank, nameOf(&row.Ranked), sig(row.TokPerSec), between(sig(row.Range.Lo), sig(row.Range.Hi)), by + " " + pct(share)}
+	q := &row.Quote
+	return []string{rank, nameOf(row), sig(1 / q.Seconds), between(sig(1/q.TimeRange.Hi), sig(1/q.TimeRange.Lo)), q.BoundBy + " " + pct(q.BoundShare)}
 }
 
 // nameOf is the preset, or the layout without blanks.
@@ -134,58 +83,48 @@ func compact(l chunking.Layout) string {
 	return strings.ReplaceAll(l.String(), " | ", "|")
 }
 
-// boundBy is the resource that takes most of a token.
-func boundBy(p *anesim.Prediction) (resource string, share float64) {
-	sums := map[string]float64{}
-	for _, c := range p.Terms() {
-		sums[c.Resource] += c.TimeS
-		if s := sums[c.Resource] / p.TimeS; s > share {
-			resource, share = c.Resource, s
-		}
-	}
-	return resource, share
-}
-
 // answer names the best layout at the middle context.
 func (r *Sweep) answer() string {
-	s := &r.contexts[len(r.contexts)/2]
-	if len(s.best) == 0 {
+	s := &r.Rankings[len(r.Rankings)/2]
+	if len(s.Best) == 0 {
 		return fmt.Sprintf("nothing that %s is known to run: try more chunks, or --untried", r.Source.Device)
 	}
-	best := &s.best[0]
-	return fmt.Sprintf("%s tok/s  best at context %d: %s", sig(best.TokPerSec), s.Context, compact(best.Layout))
+	best := &s.Best[0]
+	return fmt.Sprintf("%s tok/s  best at context %d: %s", sig(1/best.Quote.Seconds), s.Context, compact(best.Layout))
+}
+
+// rankingDocument is one context of the document.
+type rankingDocument struct {
+	Context int           `json:"context"`
+	Priced  int           `json:"priced"`
+	Refused int           `json:"refused"`
+	Untried int           `json:"untried"`
+	Best    []sweepRecord `json:"best"`
+	Presets []sweepRecord `json:"presets"`
 }
 
 // Document is the same rows.
 func (r *Sweep) Document() any {
-	type contextDocument struct {
-		Context int           `json:"context"`
-		Priced  int           `json:"priced"`
-		Refused int           `json:"refused"`
-		Best    []sweepRecord `json:"best"`
-		Presets []sweepRecord `json:"presets"`
-	}
-	all := []contextDocument{}
-	for _, s := range r.contexts {
-		d := contextDocument{s.Context, s.Priced, s.Refused, []sweepRecord{}, []sweepRecord{}}
-		for i := range s.best {
-			d.Best = append(d.Best, s.best[i].record(r.Source))
-		}
-		for i := range s.presets {
-			d.Presets = append(d.Presets, s.presets[i].record(r.Source))
-		}
-		all = append(all, d)
+	all := []rankingDocument{}
+	for _, s := range r.Rankings {
+		all = append(all, rankingDocument{s.Context, s.Priced, s.Refused, s.Untried, r.records(s.Best), r.records(s.Presets)})
 	}
 	return struct {
 		Made
 		Source
-		Contexts []contextDocument `json:"contexts"`
-	}{r.Made, r.Source, all}
+		Warnings []string          `json:"warnings"`
+		Contexts []rankingDocument `json:"contexts"`
+	}{r.Made, r.Source, append([]string{}, r.Warnings...), all}
 }
 
-func (r *sweepRow) record(s Source) sweepRecord {
-	rec := newSweepRecord(s, r.Layout, &r.Prediction)
-	rec.Preset, rec.Rank = r.Preset, r.Rank
-	rec.check(r.Verdict(), r.Refused, r.Doubted)
-	return rec
+func (r *Sweep) records(rows []search.Ranked) []sweepRecord {
+	all := []sweepRecord{}
+	for i := range rows {
+		row := &rows[i]
+		rec := newSweepRecord(r.Source, row.Layout, row.Quote)
+		rec.Preset, rec.Rank, rec.CopyBack, rec.Basis = row.Preset, row.Rank, r.CopyBack, r.Basis
+		rec.check(row.Verdict(), row.Refused, row.Doubted)
+		all = append(all, rec)
+	}
+	return all
 }

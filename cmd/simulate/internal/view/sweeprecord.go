@@ -33,57 +33,61 @@ type sweepRecord struct {
 	Verdict       string          `json:"verdict"`    // of simulate check: yes, warning or no
 	RefusedBy     []string        `json:"refused_by"` // its rules
 	WarnedBy      []string        `json:"warned_by"`
-	Warnings      []string        `json:"warnings"`
 	Rank          int             `json:"rank,omitempty"` // in ranked documents only
 }
 
-func newSweepRecord(s Source, l chunking.Layout, p *anesim.Prediction) sweepRecord {
+// newSweepRecord takes the figures from a quote; conditions are the space's.
+func newSweepRecord(s Source, l chunking.Layout, q anesim.Quote) sweepRecord {
+	context := l.Context
 	l.Context = 0
-	by, share := boundBy(p)
 	return sweepRecord{FormatVersion: FormatVersion, Model: s.Model, Device: s.Device, DeviceHash: s.DeviceHash,
-		Layout: l.String(), Chunks: len(p.Chunks), Context: p.Context, CopyBack: p.CopyBack,
-		TimeS: p.TimeS, TimeRange: p.TimeRange, TokPerSec: p.TokPerSec, Range: p.Range,
-		BoundBy: by, BoundShare: share, Basis: p.Basis, Warnings: p.Warnings}
+		Layout: l.String(), Chunks: len(l.Cuts), Context: context,
+		TimeS: q.Seconds, TimeRange: q.TimeRange, TokPerSec: 1 / q.Seconds, Range: anesim.Range{Lo: 1 / q.TimeRange.Hi, Hi: 1 / q.TimeRange.Lo},
+		BoundBy: q.BoundBy, BoundShare: q.BoundShare}
 }
 
 func (r *sweepRecord) check(verdict string, refused, warned []string) {
 	r.Verdict, r.RefusedBy, r.WarnedBy = verdict, append([]string{}, refused...), append([]string{}, warned...)
 }
 
+// Terms of a stream: what all its records have in common.
+type Terms struct {
+	Source   Source
+	CopyBack anesim.CopyBack
+	Basis    string
+}
+
 // SweepWriter streams candidates in a machine format.
 type SweepWriter struct {
 	w      io.Writer
 	format Format
-	source Source
+	terms  Terms
 	json   *json.Encoder
 	csv    *csv.Writer
-	err    error
 }
 
 // NewSweepWriter starts a stream: JSONL, CSV or Benchstat.
-func NewSweepWriter(w io.Writer, f Format, s Source) *SweepWriter {
-	out := &SweepWriter{w: w, format: f, source: s, json: json.NewEncoder(w), csv: csv.NewWriter(w)}
+func NewSweepWriter(w io.Writer, f Format, terms Terms) (*SweepWriter, error) {
+	out := &SweepWriter{w: w, format: f, terms: terms, json: json.NewEncoder(w), csv: csv.NewWriter(w)}
 	out.json.SetEscapeHTML(false)
 	switch f {
 	case CSV:
-		out.err = out.csv.Write([]string{"model", "device", "layout", "preset", "chunks", "context", "copyback", "time_s", "time_lo90_s", "time_hi90_s",
+		return out, out.csv.Write([]string{"model", "device", "layout", "preset", "chunks", "context", "copyback", "time_s", "time_lo90_s", "time_hi90_s",
 			"tok_per_s", "tok_per_s_lo90", "tok_per_s_hi90", "bound_by", "bound_share", "verdict", "refused_by", "warned_by"})
 	case Benchstat:
-		benchmarkHead(w, s)
+		benchmarkHead(w, terms.Source)
 	}
-	return out
+	return out, nil
 }
 
 // Write writes one candidate.
-func (s *SweepWriter) Write(c search.Candidate, p anesim.Prediction) error {
-	if s.err != nil {
-		return s.err
-	}
+func (s *SweepWriter) Write(c search.Candidate, q anesim.Quote) error {
+	l := c.Plan.Layout
 	if s.format == Benchstat {
-		return benchmarkToken(s.w, c.Plan.Layout, p.Context, p.TimeS)
+		return benchmarkToken(s.w, l, c.Plan.Context, q.Seconds)
 	}
-	r := newSweepRecord(s.source, c.Plan.Layout, &p)
-	r.Preset = c.Preset
+	r := newSweepRecord(s.terms.Source, l, q)
+	r.Preset, r.CopyBack, r.Basis = c.Preset, s.terms.CopyBack, s.terms.Basis
 	r.check(c.Verdict(), c.Refused, c.Doubted)
 	if s.format == CSV {
 		return s.csv.Write([]string{r.Model, r.Device, r.Layout, r.Preset, fmt.Sprint(r.Chunks), fmt.Sprint(r.Context), string(r.CopyBack),
