@@ -67,10 +67,7 @@ func runCalibrate(c *console.Console, o *calibrateOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &view.Calibrate{Made: made(), Train: o.train, Score: o.score}
-	if o.train == "" {
-		r.Train = "the embedded measurements"
-	}
+	r := &view.Calibrate{Made: made(c), Train: nameOfInput(o.train), Score: o.score}
 	if r.Calibration, err = anesim.Calibrate(rows, opt); err != nil {
 		return &format.Error{Path: r.Train, Err: err}
 	}
@@ -110,6 +107,17 @@ func (o *calibrateOptions) options() (anesim.Options, error) {
 	return opt, nil
 }
 
+// nameOfInput is what results call a measurements argument.
+func nameOfInput(path string) string {
+	switch path {
+	case "":
+		return "the embedded measurements"
+	case "-":
+		return "standard input"
+	}
+	return path
+}
+
 // readMeasurements reads a file, standard input, or what comes with the program.
 func readMeasurements(c *console.Console, path string) ([]anesim.Measurement, error) {
 	switch path {
@@ -124,7 +132,7 @@ func readMeasurements(c *console.Console, path string) ([]anesim.Measurement, er
 		if err != nil {
 			return nil, usageError{err}
 		}
-		return anesim.ReadMeasurements("standard input", bytes.NewReader(text))
+		return anesim.ReadMeasurements(nameOfInput(path), bytes.NewReader(text))
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -46,7 +46,7 @@ func runCheck(c *console.Console, o *checkOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &view.Check{Made: made(), Source: s.source(), Layout: o.layout}
+	r := &view.Check{Made: made(c), Source: s.source(), Layout: o.layout}
 	plan, err := o.workload.plan(c, o.layout, s.model)
 	var broken *chunking.ParseError
 	switch {

@@ -31,13 +31,13 @@ func runDevices(c *console.Console, o *outputFlags, args []string) error {
 		if err != nil {
 			return err
 		}
-		return o.emit(c, &view.Device{Made: made(), Device: d})
+		return o.emit(c, &view.Device{Made: made(c), Device: d})
 	}
 	all, err := devices.All()
 	if err != nil {
 		return err
 	}
-	r := &view.Devices{Made: made(), Devices: all, Default: defaultDevice}
+	r := &view.Devices{Made: made(c), Devices: all, Default: defaultDevice}
 	if env := c.Getenv(deviceEnv); env != "" {
 		r.Default, r.DefaultFrom = env, deviceEnv
 	}

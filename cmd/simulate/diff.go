@@ -47,7 +47,7 @@ func runDiff(c *console.Console, o *diffOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &view.Diff{Made: made(), Source: s.source(), Limit: math.NaN()}
+	r := &view.Diff{Made: made(c), Source: s.source(), Limit: math.NaN()}
 	if o.failOver.given {
 		r.Limit = o.failOver.fraction
 	}
@@ -56,7 +56,7 @@ func runDiff(c *console.Console, o *diffOptions) error {
 		if err != nil {
 			return err
 		}
-		*side = view.Plan{Made: made(), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
+		*side = view.Plan{Made: made(c), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
 	}
 	warn(c, union(r.A.Prediction.Warnings, r.B.Prediction.Warnings))
 	r.Delta = contrast.Of(&r.A.Prediction, &r.B.Prediction, &s.device)

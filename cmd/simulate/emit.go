@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/view"
@@ -40,8 +39,8 @@ func (o *outputFlags) paint(c *console.Console) console.Paint {
 }
 
 // made says what made a document.
-func made() view.Made {
-	return view.Made{FormatVersion: view.FormatVersion, Tool: "simulate " + version(), Command: append([]string{"simulate"}, os.Args[1:]...)}
+func made(c *console.Console) view.Made {
+	return view.Made{FormatVersion: view.FormatVersion, Tool: "simulate " + version(), Command: append([]string{"simulate"}, c.Args...)}
 }
 
 // reason is a file error without the path, which stands in front of it already.

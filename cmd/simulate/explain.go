@@ -23,13 +23,13 @@ func newExplainCmd(c *console.Console) *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return o.emit(c, &view.Glossary{Made: made()})
+				return o.emit(c, &view.Glossary{Made: made(c)})
 			}
 			e, err := metrics.Find(strings.Join(args, " "))
 			if err != nil {
 				return usageError{err}
 			}
-			return o.emit(c, &view.Explain{Made: made(), Entry: e})
+			return o.emit(c, &view.Explain{Made: made(c), Entry: e})
 		},
 	}
 	o.add(cmd, "text", "json", "markdown")

@@ -27,7 +27,7 @@ func runLayouts(c *console.Console, o *outputFlags, model string) error {
 	if err != nil {
 		return err
 	}
-	r := &view.Layouts{Made: made(), Model: name, Layers: len(m.Layers)}
+	r := &view.Layouts{Made: made(c), Model: name, Layers: len(m.Layers)}
 	for _, p := range chunking.Presets() {
 		l, _ := m.Preset(p.Name)
 		r.Layouts = append(r.Layouts, view.NamedLayout{Name: p.Name, Layout: l.String(), Description: p.Description, Source: p.Source})

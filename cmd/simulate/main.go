@@ -26,6 +26,7 @@ func run(c *console.Console, args []string) int {
 	signal.Ignore(syscall.SIGPIPE) // a reader that has seen enough is an error of Write, see exitCode
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	c.Args = args
 	root := newRootCmd(c)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

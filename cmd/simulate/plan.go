@@ -23,7 +23,7 @@ func newPlanCmd(c *console.Console) *cobra.Command {
 	o := &planOptions{}
 	cmd := &cobra.Command{
 		Use:   "plan LAYOUT",
-		Short: "Price one layout: chunks, where the time goes, tok/s with its range",
+		Short: "Price one layout: its chunks, where time goes, tok/s with a range",
 		Long: `Price one decode step of a layout on a device.
 
 LAYOUT is text, a preset such as @3way, a .yaml or .json file, or - for standard
@@ -53,7 +53,7 @@ func runPlan(_ context.Context, c *console.Console, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &view.Plan{Made: made(), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
+	r := &view.Plan{Made: made(c), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
 	warn(c, r.Prediction.Warnings)
 	return o.output.emit(c, r)
 }

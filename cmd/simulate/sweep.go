@@ -84,7 +84,7 @@ func runSweep(ctx context.Context, c *console.Console, o *sweepOptions) error {
 func (o *sweepOptions) rank(ctx context.Context, c *console.Console, s *subject, space *search.Space) error {
 	progress := c.Progress()
 	defer progress.Done()
-	r := &view.Sweep{Made: made(), Source: s.source(), Space: space, Chunks: o.chunks.String(), Named: !o.cuts, CopyBack: space.Workload.CopyBack}
+	r := &view.Sweep{Made: made(c), Source: s.source(), Space: space, Chunks: o.chunks.String(), Named: !o.cuts, CopyBack: space.Workload.CopyBack}
 	for _, length := range o.contexts.values {
 		ranking, err := space.Rank(ctx, length, o.top, func(done int) {
 			progress.Say("context %d: %d of %d layouts", length, done, space.Size())

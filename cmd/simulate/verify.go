@@ -51,7 +51,7 @@ tiny model that comes with the program is verified in every mode. Goldens made
 from the same weights are looked for beside the directory.`,
 		Example: `  simulate verify
   simulate verify gemma-4-E2B-it @3way --mode ane
-  simulate verify tiny-e2b/bf16 @3way --mode hf-bf16 --golden golden_bf16.safetensors
+  simulate verify tiny-e2b/bf16 @3way --golden golden_bf16.safetensors
   simulate verify formula:e2b-10L @2way`,
 		Args:              atMostArgs(2),
 		ValidArgsFunction: completeVerify,
@@ -91,7 +91,7 @@ func runVerify(ctx context.Context, c *console.Console, o *verifyOptions) error 
 		return err
 	}
 	defer v.close()
-	r := &view.Verify{Made: made(), Checkpoint: v.name, Layers: len(v.model.Layers), Layout: v.layout.String()}
+	r := &view.Verify{Made: made(c), Checkpoint: v.name, Layers: len(v.model.Layers), Layout: v.layout.String()}
 	progress := c.Progress()
 	defer progress.Done()
 	for _, mode := range o.modes {

@@ -19,14 +19,14 @@ func newVersionCmd(c *console.Console) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of the command and of its documents",
 		Args:  noArgs,
-		RunE:  func(*cobra.Command, []string) error { return o.emit(c, versionResult{}) },
+		RunE:  func(*cobra.Command, []string) error { return o.emit(c, versionResult{made(c)}) },
 	}
 	o.add(cmd, "text", "json")
 	return cmd
 }
 
 // versionResult is what the binary knows about itself.
-type versionResult struct{}
+type versionResult struct{ made view.Made }
 
 // Page is one line.
 func (versionResult) Page(p *texttab.Page) {
@@ -34,12 +34,12 @@ func (versionResult) Page(p *texttab.Page) {
 }
 
 // Document is the same with names.
-func (versionResult) Document() any {
+func (r versionResult) Document() any {
 	return struct {
 		view.Made
 		Version string `json:"version"`
 		Go      string `json:"go"`
 		OS      string `json:"os"`
 		Arch    string `json:"arch"`
-	}{made(), version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+	}{r.made, version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
 }

@@ -11,6 +11,7 @@ type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
+	Args     []string // what was typed behind the name of the command; documents repeat it
 	// Terminals: whether a person is at the other end.
 	InTerminal, OutTerminal, ErrTerminal bool
 }

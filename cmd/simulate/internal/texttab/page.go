@@ -25,14 +25,25 @@ func NewMarkdown(w io.Writer) *Page { return &Page{w: w, markdown: true} }
 // Line writes text, folded at the width of the page; further lines are indented.
 func (p *Page) Line(format string, args ...any) { p.lines(fmt.Sprintf(format, args...), p.same) }
 
-// Head writes a header.
-func (p *Page) Head(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+// Head writes a header: parts two blanks apart, on further lines where one is too short.
+func (p *Page) Head(parts ...string) {
 	if p.markdown {
-		fmt.Fprintf(p.w, "## %s\n\n", text)
+		fmt.Fprintf(p.w, "## %s\n\n", strings.Join(parts, "  "))
 		return
 	}
-	p.lines(text, p.paint.Bold)
+	line := ""
+	for _, part := range parts {
+		switch {
+		case line == "":
+			line = part
+		case Width(line)+gap+Width(part) <= PageWidth:
+			line += pad(gap) + part
+		default:
+			fmt.Fprintln(p.w, p.paint.Bold(line))
+			line = indent + part
+		}
+	}
+	fmt.Fprintln(p.w, p.paint.Bold(line))
 }
 
 // Yes writes an answer that is good news.

@@ -50,8 +50,10 @@ func (t *Table) Row(cells ...string) {
 // Rule adds a line between what came before and the numbers of the next row, which must follow.
 func (t *Table) Rule() { t.rows = append(t.rows, nil) }
 
-// gap between columns.
-const gap = 2
+const (
+	gap       = 2  // between columns
+	leastFold = 10 // a folding column is never narrower, whatever the others leave
+)
 
 // widths of the columns; a folding column gets what is left of the page.
 func (t *Table) widths() []int {
@@ -65,7 +67,7 @@ func (t *Table) widths() []int {
 			}
 		}
 		if c.Fold {
-			w[i] = min(w[i], max(PageWidth-used, Width(c.Title), 20))
+			w[i] = min(w[i], max(PageWidth-used, Width(c.Title), leastFold))
 		}
 		used += w[i] + gap
 	}

@@ -22,7 +22,7 @@ func (r *Check) Refused() bool { return anesim.Refused(r.Findings) }
 
 // Page lists findings, worst first, each with its evidence, and answers.
 func (r *Check) Page(p *texttab.Page) {
-	p.Head("%s", r.Source.head(fmt.Sprintf("context %d", r.Context)))
+	p.Head(r.Source.head(fmt.Sprintf("context %d", r.Context))...)
 	p.Line("layout %s", r.Layout)
 	if r.Excerpt != "" {
 		p.Verbatim(r.Excerpt)

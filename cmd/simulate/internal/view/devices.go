@@ -103,7 +103,7 @@ type Device struct {
 // Page lists the constants and what they rest on.
 func (r *Device) Page(p *texttab.Page) {
 	d := &r.Device
-	p.Head("%s  %s  %s  %s", d.Name, d.Title, d.SoC, d.Class)
+	p.Head(d.Name, d.Title, d.SoC, string(d.Class))
 	p.Gap()
 	t := texttab.NewTable(texttab.L("constant"), texttab.R("value"), texttab.R("± sd"), texttab.L("unit"), texttab.L("sure"), texttab.F("multiplied by"))
 	for k := range anesim.NumTerms {

@@ -23,7 +23,7 @@ func (r *Diff) Exceeded() bool { return r.Delta.Slower > r.Limit }
 // Page shows where the time of both goes, and what the difference is worth.
 func (r *Diff) Page(p *texttab.Page) {
 	a, b := &r.A.Prediction, &r.B.Prediction
-	p.Head("%s", r.Source.head(fmt.Sprintf("context %d", a.Context)))
+	p.Head(r.Source.head(fmt.Sprintf("context %d", a.Context))...)
 	p.Line("A  %s", r.A.Plan.Layout)
 	p.Line("B  %s", r.B.Plan.Layout)
 	p.Gap()

@@ -16,11 +16,11 @@ type Explain struct {
 // Page is the definition in a few lines.
 func (r *Explain) Page(p *texttab.Page) {
 	e := &r.Entry
-	name := e.Name
+	head := []string{e.Name}
 	if e.Unit != "" {
-		name += "  [" + e.Unit + "]"
+		head = append(head, "["+e.Unit+"]")
 	}
-	p.Head("%s", name)
+	p.Head(head...)
 	p.Line("%s.", e.Short)
 	p.Gap()
 	p.Line("%s", e.Text)

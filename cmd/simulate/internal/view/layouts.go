@@ -20,7 +20,7 @@ type Layouts struct {
 
 // Page is one line per preset, and how to write another.
 func (r *Layouts) Page(p *texttab.Page) {
-	p.Head("%s  %d layers", r.Model, r.Layers)
+	p.Head(r.Model, plural(r.Layers, "layer"))
 	p.Gap()
 	t := texttab.NewTable(texttab.L("name"), texttab.L("layout"), texttab.F("what it is"))
 	for _, l := range r.Layouts {

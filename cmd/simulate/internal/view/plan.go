@@ -21,7 +21,7 @@ type Plan struct {
 // Page shows the chunks, where their time goes, and the rate it comes to.
 func (r *Plan) Page(p *texttab.Page) {
 	pr := &r.Prediction
-	p.Head("%s", r.Source.head(weightsOf(r.Plan)+" weights", fmt.Sprintf("context %d", pr.Context)))
+	p.Head(r.Source.head(weightsOf(r.Plan)+" weights", fmt.Sprintf("context %d", pr.Context))...)
 	p.Gap()
 	t := texttab.NewTable(texttab.L("chunk"), texttab.R("weights"), texttab.R("KV read"), texttab.R("time"), texttab.R("90% range"),
 		texttab.L("bound by"), texttab.R("measured"))
@@ -155,13 +155,13 @@ func (r *Plan) Records() [][]string {
 }
 
 // Benchmark writes the token and every chunk.
-func (r *Plan) Benchmark(w io.Writer) {
+func (r *Plan) Benchmark(w io.Writer) error {
 	benchmarkHead(w, r.Source)
 	pr := &r.Prediction
-	benchmarkToken(w, r.Plan.Layout, pr.Context, pr.TimeS)
 	for _, c := range pr.Chunks {
-		fmt.Fprintf(w, "BenchmarkChunk/chunk=%s/ctx=%d 1 %s ns/op\n", c.Chunk, pr.Context, exact(1e9*c.TimeS))
+		fmt.Fprintf(w, "BenchmarkChunk/chunk=%s/ctx=%d 1 %.1f ns/op\n", c.Chunk, pr.Context, 1e9*c.TimeS)
 	}
+	return benchmarkToken(w, r.Plan.Layout, pr.Context, pr.TimeS)
 }
 
 func benchmarkHead(w io.Writer, s Source) {
@@ -171,6 +171,6 @@ func benchmarkHead(w io.Writer, s Source) {
 // benchmarkToken writes one decode step. Names hold no blanks: bars stand close, settings follow semicolons.
 func benchmarkToken(w io.Writer, l chunking.Layout, context int, seconds float64) error {
 	name := strings.ReplaceAll(compact(l), " ", ";")
-	_, err := fmt.Fprintf(w, "BenchmarkDecode/layout=%s/ctx=%d 1 %s ns/op %s tok/s\n", name, context, exact(1e9*seconds), exact(1/seconds))
+	_, err := fmt.Fprintf(w, "BenchmarkDecode/layout=%s/ctx=%d 1 %.1f ns/op %.6f tok/s\n", name, context, 1e9*seconds, 1/seconds)
 	return err
 }

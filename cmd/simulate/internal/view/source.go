@@ -2,7 +2,7 @@ package view
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 )
 
 // FormatVersion of every JSON document: major.minor.
@@ -25,11 +25,10 @@ type Source struct {
 }
 
 // head is the header line; parts are what the verb has to add in the middle.
-func (s *Source) head(parts ...string) string {
-	all := append([]string{s.Model, fmt.Sprintf("%d layers", s.Layers)}, parts...)
+func (s *Source) head(parts ...string) []string {
 	device := "device " + s.Device
 	if s.DeviceFrom != "" {
 		device += " (" + s.DeviceFrom + ")"
 	}
-	return strings.Join(append(all, device), "  ")
+	return slices.Concat([]string{s.Model, fmt.Sprintf("%d layers", s.Layers)}, parts, []string{device})
 }

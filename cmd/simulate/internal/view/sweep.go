@@ -31,7 +31,7 @@ func (r *Sweep) Page(p *texttab.Page) {
 	if r.Named {
 		what = plural(len(r.Space.Layouts), "layout")
 	}
-	p.Head("%s", r.Source.head(what))
+	p.Head(r.Source.head(what)...)
 	for i := range r.Rankings {
 		p.Gap()
 		r.table(p, &r.Rankings[i])

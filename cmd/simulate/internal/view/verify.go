@@ -30,10 +30,10 @@ func (r *Verify) OK() bool {
 
 // Page shows, mode by mode, what was compared, and answers for all of them.
 func (r *Verify) Page(p *texttab.Page) {
-	p.Head("%s  %d layers  %s", r.Checkpoint, r.Layers, r.Layout)
+	p.Head(r.Checkpoint, plural(r.Layers, "layer"), r.Layout)
 	for _, result := range r.Results {
 		p.Gap()
-		p.Head("mode %s", result.Mode)
+		p.Head("mode " + result.Mode)
 		if result.Imported > 0 {
 			p.Line("%s of more than 64 tokens: prefilled by the whole model, cache imported", plural(result.Imported, "prompt"))
 		}

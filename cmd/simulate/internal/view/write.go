@@ -27,7 +27,7 @@ type Tabular interface {
 
 // Benchmarked is a result with lines for benchstat.
 type Benchmarked interface {
-	Benchmark(w io.Writer)
+	Benchmark(w io.Writer) error
 }
 
 // Format is a value of --format.
@@ -64,8 +64,7 @@ func Write(w io.Writer, r Result, f Format, paint console.Paint) error {
 		}
 	case Benchstat:
 		if b, ok := r.(Benchmarked); ok {
-			b.Benchmark(w)
-			return nil
+			return b.Benchmark(w)
 		}
 	}
 	panic(fmt.Sprintf("view: %T has no form %q", r, f))
