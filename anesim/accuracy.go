@@ -9,6 +9,9 @@ import (
 // Percent prints as a JSON number, or null when there was nothing to measure.
 type Percent float64
 
+// nan is the percentage of nothing.
+var nan = Percent(math.NaN())
+
 // MarshalJSON writes NaN as null.
 func (p Percent) MarshalJSON() ([]byte, error) {
 	if !finite(float64(p)) {
@@ -87,7 +90,7 @@ func residual(set string, predict estimator, s *sample) Residual {
 	return Residual{Set: set, Line: s.Line, Experiment: s.Experiment, Device: s.Device, Component: s.Component,
 		Chunk: s.plan.Chunks[s.chunk].String(), Layout: s.Layout, Context: s.plan.Context,
 		MeasuredS: s.Seconds, PredictedS: seconds, Range: interval, Inside: interval.Lo <= s.Seconds && s.Seconds <= interval.Hi,
-		ErrorPct: Percent(100 * (seconds/s.Seconds - 1)), ScaledPct: Percent(math.NaN()), chunks: s.chunks()}
+		ErrorPct: Percent(100 * (seconds/s.Seconds - 1)), ScaledPct: nan, chunks: s.chunks()}
 }
 
 // accuracyOf sums up residuals; those of one experiment stand together.
@@ -131,7 +134,6 @@ func sums(session []Residual) (measured, predicted float64, complete bool) {
 
 func statsOf(errors []float64) Stats {
 	if len(errors) == 0 {
-		nan := Percent(math.NaN())
 		return Stats{Median: nan, P90: nan, Max: nan}
 	}
 	for i := range errors {

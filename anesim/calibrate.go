@@ -29,6 +29,14 @@ type Calibration struct {
 	Excluded      []ExcludedClass     `json:"excluded"`
 	Doubts        []string            `json:"doubts"`
 
+	Steps           StepAccuracy         `json:"steps"`
+	Intervals       Sharpness            `json:"intervals"`       // of left-out rows
+	IntervalsKnown  Sharpness            `json:"intervals_known"` // but for folds that took away the only session of a context
+	Control         Accuracy             `json:"control"`         // left out, with the times dealt out at random
+	Experiments     []ExperimentResidual `json:"experiments"`     // left out
+	TermChecks      []TermCheck          `json:"terms"`
+	Identifiability []Identified         `json:"identifiability"`
+
 	Devices []Device `json:"-"` // fitted families, in the order given; those without rows are missing
 
 	options Options
@@ -82,6 +90,9 @@ func Calibrate(rows []Measurement, opt Options) (*Calibration, error) {
 	for _, m := range c.models {
 		c.fitAndLeaveOut(m)
 	}
+	c.leaveOutSteps(rows)
+	c.Control = c.shuffledControl()
+	c.checkTerms()
 	return c, nil
 }
 
@@ -96,6 +107,7 @@ func (c *Calibration) fitDevices(rows []Measurement) {
 		d = fitHost(d, hostSamples(family, rows))
 		d.Evidence.IntervalFactor, d.Evidence.WorstMiss = leftOutSpread(base, family)
 		c.Devices = append(c.Devices, d)
+		c.Identifiability = append(c.Identifiability, Identify(d)...)
 		for _, t := range TermNames() {
 			c.Constants = append(c.Constants, fittedConstant(&d, t))
 		}
@@ -231,6 +243,8 @@ func (c *Calibration) fitAndLeaveOut(m rival) {
 	}
 	c.Fit, c.LOO, c.Score = accuracyOf(fit), accuracyOf(loo), accuracyOf(nil)
 	c.Coverage90, c.ScoreCoverage = c.LOO.Coverage90, c.Score.Coverage90
+	c.experimentResiduals(loo)
+	c.Intervals, c.IntervalsKnown = sharpnessOf(loo), c.sharpnessOfKnown(loo)
 	c.Rows = append(append(c.Rows, fit...), loo...)
 }
 

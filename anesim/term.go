@@ -31,20 +31,21 @@ type termFacts struct {
 	resource string // what the time goes to, as tables print it
 	unit     string // of the constant
 	quantity string // what the constant is multiplied by
+	regime   string // where the term is needed although no row may show it
 }
 
 var terms = [NumTerms]termFacts{
-	Dispatch:        {"dispatch", "dispatch", "s/call", "calls"},
-	WeightStream:    {"weight_stream", "weights", "s/byte", "weight bytes"},
-	AttentionOwn:    {"attention_own", "attention", "s/position", "positions of full layers with own KV"},
-	AttentionShared: {"attention_shared", "attention", "s/position", "positions of full layers with shared KV"},
-	HandoffBytes:    {"handoff_bytes", "hand-off", "s/byte", "bytes of imported KV"},
-	HandoffCall:     {"handoff_call", "hand-off", "s/call", "calls that import KV"},
-	HandoffFirst:    {"handoff_first", "hand-off", "s/call", "calls that import KV from the chunk before"},
-	CopyBackBytes:   {"copyback_bytes", "copy-back", "s/byte", "cache bytes copied inside the call"},
-	PLEProjection:   {"ple_projection", "ple", "s/call", "calls that compute the per-layer inputs"},
-	HostStep:        {"host_step", "host", "s/token", "tokens"},
-	HostPositions:   {"host_positions", "host", "s/position", "positions of the context"},
+	Dispatch:        {"dispatch", "dispatch", "s/call", "calls", "cuts into many small chunks"},
+	WeightStream:    {"weight_stream", "weights", "s/byte", "weight bytes", "other models and weight encodings"},
+	AttentionOwn:    {"attention_own", "attention", "s/position", "positions of full layers with own KV", "contexts and windows that were not timed"},
+	AttentionShared: {"attention_shared", "attention", "s/position", "positions of full layers with shared KV", "contexts and windows that were not timed"},
+	HandoffBytes:    {"handoff_bytes", "hand-off", "s/byte", "bytes of imported KV", "cuts behind the donors at other contexts"},
+	HandoffCall:     {"handoff_call", "hand-off", "s/call", "calls that import KV", "numbers of importing chunks that were not timed"},
+	HandoffFirst:    {"handoff_first", "hand-off", "s/call", "calls that import KV from the chunk before", "cuts that put an importer right behind a donor"},
+	CopyBackBytes:   {"copyback_bytes", "copy-back", "s/byte", "cache bytes copied inside the call", "synchronous copies at other contexts"},
+	PLEProjection:   {"ple_projection", "ple", "s/call", "calls that compute the per-layer inputs", "first chunks of other lengths"},
+	HostStep:        {"host_step", "host", "s/token", "tokens", "whole steps"},
+	HostPositions:   {"host_positions", "host", "s/position", "positions of the context", "whole steps at other contexts"},
 }
 
 // String is the name of the term's constant in device files.
