@@ -121,6 +121,23 @@ func axpy64Fast(y []float64, x []float32, p float32) bool {
 	return active != generic
 }
 
+// hasVNNI reports the byte dot products that the integer kernels need.
+var hasVNNI = cpu.X86.HasAVX512VNNI
+
+// gemv4Fast multiplies groups g and g+1.
+func gemv4Fast(y []float32, m *Palette4, x *Digits, g int) bool {
+	if active != avx512 || !hasVNNI {
+		return false
+	}
+	gemv4VNNI(&y[0], &m.Packed[g*m.Stride()], m.Stride(), &m.tables[g*groupTable], &x.data[0], x.blocks)
+	return true
+}
+
+// y[64] = groups at packed and packed+stride, their tables, an input of that many blocks.
+//
+//go:noescape
+func gemv4VNNI(y *float32, packed *byte, stride int, tables, x *byte, blocks int)
+
 // decodeFast decodes a multiple of 16 numbers.
 func decodeFast(f format, dst []float32, src []byte) bool {
 	d, s, n := &dst[0], &src[0], len(dst)

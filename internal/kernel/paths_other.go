@@ -12,3 +12,4 @@ func strided64Fast(s []float64, w []float32, stride int, x []float32) bool { ret
 func axpy32Fast(y, x []float32, p float32) bool                            { return false }
 func axpy64Fast(y []float64, x []float32, p float32) bool                  { return false }
 func decodeFast(f format, dst []float32, src []byte) bool                  { return false }
+func gemv4Fast(y []float32, m *Palette4, x *Digits, g int) bool            { return false }

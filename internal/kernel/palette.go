@@ -1,0 +1,89 @@
+package kernel
+
+import "math"
+
+// Palette4 is a weight [Rows, Cols] of 4-bit indices in the order the kernels want, rows in lanes.
+//
+// 32 rows are a group. For every 8 inputs a group holds 2 × 16 dwords: dword r of the first 16 belongs to row r, of the second to
+// row 16+r; nibble j of a dword is the index of input 8o+j. Groups follow one another; inputs are padded to a multiple of 128,
+// rows to a multiple of 64. The palettes of a group are 16 float32 numbers, the values of its fp16 entries.
+type Palette4 struct {
+	Rows, Cols int
+	Packed     []byte    // [groups, octets, 2, 16 dwords]
+	LUT        []float32 // [groups, 16]
+	tables     []byte    // [groups, groupTable], what the integer kernels read, derived from LUT
+}
+
+// Sizes of the layout.
+const (
+	GroupRows   = 32            // rows that share a palette
+	BlockCols   = 128           // inputs that share a scale in the integer kernels
+	blockOctets = BlockCols / 8 //
+	octetBytes  = 24            // six dwords of input digits
+	headBytes   = 32            // sums and scales of a block
+	groupTable  = 48            // high bytes, low bytes, scale
+)
+
+// Groups is the number of groups, an even number.
+func (m *Palette4) Groups() int { return (m.Rows + 2*GroupRows - 1) / (2 * GroupRows) * 2 }
+
+// Blocks is the number of input blocks.
+func (m *Palette4) Blocks() int { return (m.Cols + BlockCols - 1) / BlockCols }
+
+// Stride is the number of packed bytes of a group.
+func (m *Palette4) Stride() int { return m.Blocks() * blockOctets * 128 }
+
+// NewPalette4 allocates the packed form of a matrix; Set fills it, Seal makes it ready.
+func NewPalette4(rows, cols int) *Palette4 {
+	m := &Palette4{Rows: rows, Cols: cols}
+	m.Packed, m.LUT = make([]byte, m.Groups()*m.Stride()), make([]float32, 16*m.Groups())
+	return m
+}
+
+// at is the byte and the shift of an index.
+func (m *Palette4) at(r, k int) (byteAt int, shift uint) {
+	g, lane := r/GroupRows, r%GroupRows
+	return g*m.Stride() + k/8*128 + lane*4 + k%8/2, uint(k % 2 * 4)
+}
+
+// Set stores the index of row r, input k.
+func (m *Palette4) Set(r, k int, index byte) {
+	at, shift := m.at(r, k)
+	m.Packed[at] = m.Packed[at]&^(15<<shift) | index<<shift
+}
+
+// Index returns the index of row r, input k.
+func (m *Palette4) Index(r, k int) byte {
+	at, shift := m.at(r, k)
+	return m.Packed[at] >> shift & 15
+}
+
+// Row decodes row r into dst [Cols].
+func (m *Palette4) Row(dst []float32, r int) {
+	lut := (*[16]float32)(m.LUT[r/GroupRows*16:])
+	base := r/GroupRows*m.Stride() + r%GroupRows*4
+	for k := range dst[:m.Cols] {
+		dst[k] = lut[m.Packed[base+k/8*128+k%8/2]>>(k%2*4)&15]
+	}
+}
+
+// Seal derives the integer tables from LUT. An entry p is scale·(256·h + l) with h signed and l unsigned, both one byte; the scale
+// is a power of two, so that entries within a factor of 16 of the greatest are exact, and the others are off by at most
+// 2^-16 of it.
+func (m *Palette4) Seal() {
+	m.tables = make([]byte, groupTable*m.Groups())
+	for g := range m.Groups() {
+		t, lut := m.tables[g*groupTable:], m.LUT[16*g:16*g+16]
+		var peak float64
+		for _, p := range lut {
+			peak = max(peak, math.Abs(float64(p)))
+		}
+		_, exp := math.Frexp(peak)
+		scale := math.Ldexp(1, exp-15)
+		for i, p := range lut {
+			v := int(min(max(math.RoundToEven(float64(p)/scale), -32768), 32767))
+			t[i], t[16+i] = byte(v>>8+128), byte(v)
+		}
+		putFloat(t[32:], float32(scale))
+	}
+}
