@@ -2,11 +2,11 @@ package metrics
 
 // rates are the results of a prediction.
 var rates = []Entry{
-	{Name: "tok_s", Aliases: []string{"tok_per_s", "rate", "tok/s"}, Unit: "tokens per second", Seen: "plan, sweep, diff",
+	{Name: "tok_s", Aliases: []string{"tok_per_s", "rate"}, Unit: "tokens per second", Seen: "plan, sweep, diff",
 		Short: "decode rate: 1 / time per token",
 		Text: "One token through every chunk in turn, and the host's work, at the compiled context; prefill and speculation are not in it. " +
 			"The rate is that of a phone that is neither cold nor throttled."},
-	{Name: "time", Aliases: []string{"time_s", "per token"}, Unit: "s", Seen: "plan, sweep, diff",
+	{Name: "time", Aliases: []string{"time_s", "per_token"}, Unit: "s", Seen: "plan, sweep, diff",
 		Short: "predicted time of a chunk call, or of a whole token",
 		Text:  "A sum of terms, each a constant of the device times a quantity of the plan; simulate plan --format json lists them all."},
 	{Name: "range", Aliases: []string{"time_range90_s", "tok_per_s_range90", "90% range", "interval"}, Unit: "as the figure", Seen: "plan, sweep, diff",
@@ -14,7 +14,7 @@ var rates = []Entry{
 		Text: "It holds the errors of the constants with their correlations, the factor that a session (temperature, build) puts on all its times, " +
 			"the scatter of single timers, and a share for what the form of the model leaves open where nothing was measured. " +
 			"Its width is scaled so that left-out sessions fall inside nine times in ten."},
-	{Name: "basis", Aliases: []string{"worst_miss", "worst miss", "sessions"}, Seen: "plan, sweep, devices",
+	{Name: "basis", Aliases: []string{"worst_miss", "sessions"}, Seen: "plan, sweep, devices",
 		Short: "what a range rests on",
 		Text: "The number of measured sessions that the constants were fitted on, and the worst miss: the largest error of a session's sum of chunks when that session was left out of the fit. " +
 			"\"Priors only\" means that nobody has measured the device."},
@@ -34,7 +34,7 @@ var resources = []Entry{
 	{Name: "weights", Aliases: []string{"weight_bytes"}, Unit: "bytes", Seen: "plan, diff",
 		Short: "weights of a chunk as stored, read once per token",
 		Text:  "Linears in their encoding, norm gains and scalars in fp16. The head is the tied embedding; the tables that the host looks up are not in it."},
-	{Name: "kv_read", Aliases: []string{"kv_read_bytes", "KV read"}, Unit: "bytes", Seen: "plan",
+	{Name: "kv_read", Aliases: []string{"kv_read_bytes"}, Unit: "bytes", Seen: "plan",
 		Short: "keys and values that a chunk's attention reads per token",
 		Text:  "fp16, at the width of a head. A static graph reads all compiled positions: the context on full layers, the window on sliding ones."},
 	{Name: "attention", Seen: "plan, diff", Short: "time of full-attention layers that grows with the context",
@@ -44,6 +44,8 @@ var resources = []Entry{
 	{Name: "copyback", Aliases: []string{"copy-back"}, Seen: "plan, diff", Short: "when the host copies the caches that a call has returned",
 		Text: "async: behind the calls, as the current runtime does. sync: inside the timed calls of the chunks that own caches, as builds before 2026-04-24 did. none: not at all. " +
 			"Measurements of one kind do not tell times of another."},
+	{Name: "ple", Seen: "plan, diff", Short: "time to compute the per-layer inputs of all layers",
+		Text: "One projection and a norm in the first chunk, on models with per-layer embeddings: the term ple_projection."},
 	{Name: "host", Aliases: []string{"host_time_s"}, Unit: "s", Seen: "plan, diff", Short: "time per token outside the chunk calls",
 		Text: "The terms host_step and host_positions, fitted on sessions that timed both the whole step and its chunks."},
 }
@@ -70,7 +72,7 @@ var accuracy = []Entry{
 
 // agreement is what verify prints.
 var agreement = []Entry{
-	{Name: "of_peak", Aliases: []string{"of peak", "peak", "max_rel_to_peak"}, Unit: "ratio", Seen: "verify",
+	{Name: "of_peak", Aliases: []string{"peak", "max_rel_to_peak"}, Unit: "ratio", Seen: "verify",
 		Short: "largest |difference| of a tensor over its largest magnitude",
 		Text: "Tolerances of float32 runs are in this unit: 5e-5, for embeddings and per-layer inputs 1e-6, for prompts of some hundred tokens at real dimensions 2e-4. " +
 			"They come from the reference's own error against float64 (at most 1.6e-5) and leave no room for a mistake."},
