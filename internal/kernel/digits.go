@@ -13,26 +13,37 @@ import (
 //
 // The sums undo the offset of 128 that makes a table's high bytes unsigned.
 type Digits struct {
-	data   []byte
+	data   []byte // [T, blocks, head and octets]
 	blocks int
+	rows   int // T
 }
 
-// Set quantises x; numbers beyond its end are zero.
-func (d *Digits) Set(x []float32) {
-	d.blocks = (len(x) + BlockCols - 1) / BlockCols
-	n := d.blocks * (headBytes + blockOctets*octetBytes)
-	if cap(d.data) < n {
-		d.data = make([]byte, n)
+const digitBlockBytes = headBytes + blockOctets*octetBytes
+
+// Set quantises t rows x [t, n]; inputs beyond n are zero.
+func (d *Digits) Set(x []float32, t int) {
+	n := len(x) / t
+	d.blocks, d.rows = (n+BlockCols-1)/BlockCols, t
+	size := t * d.rowBytes()
+	if cap(d.data) < size {
+		d.data = make([]byte, size)
 	}
-	d.data = d.data[:n]
-	for b := range d.blocks {
-		setBlock(d.block(b), x[b*BlockCols:min((b+1)*BlockCols, len(x))])
+	d.data = d.data[:size]
+	for i := range t {
+		row := x[i*n : (i+1)*n]
+		for b := range d.blocks {
+			setBlock(d.block(i, b), row[b*BlockCols:min((b+1)*BlockCols, n)])
+		}
 	}
 }
 
-func (d *Digits) block(b int) []byte {
-	const n = headBytes + blockOctets*octetBytes
-	return d.data[b*n : (b+1)*n]
+// rowBytes is the size of one input.
+func (d *Digits) rowBytes() int { return d.blocks * digitBlockBytes }
+
+// block is block b of input i.
+func (d *Digits) block(i, b int) []byte {
+	at := i*d.rowBytes() + b*digitBlockBytes
+	return d.data[at : at+digitBlockBytes]
 }
 
 // maxDigits is the greatest integer of three balanced bytes, 127·65536 + 127·256 + 127.
@@ -71,34 +82,61 @@ func putFloat(b []byte, v float32) { binary.LittleEndian.PutUint32(b, math.Float
 
 func getFloat(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
 
-// Gemv4 is y = W·x for groups [lo, hi) of m, both even: y [(hi−lo)·32]. Exact within a block of 128 inputs but for the rounding of
-// inputs to 24 bits; the same bits on every path.
-func Gemv4(y []float32, m *Palette4, x *Digits, lo, hi int) {
-	if len(y) != (hi-lo)*GroupRows || lo%2 != 0 || hi%2 != 0 || hi > m.Groups() || x.blocks != m.Blocks() {
-		panic("kernel: Gemv4: want an even range of groups, 32 results for each, and an input of the matrix's width")
+// Palette4Rows is y = x·Wᵀ for the rows of groups [lo, hi) of m, both even: y [T, (hi−lo)·32]. Exact within a block of 128 inputs
+// but for the rounding of inputs to 24 bits, so a result depends neither on T nor on the path.
+func Palette4Rows(y []float32, m *Palette4, x *Digits, lo, hi int) {
+	width := (hi - lo) * GroupRows
+	if len(y) != x.rows*width || lo%2 != 0 || hi%2 != 0 || hi > m.Groups() || x.blocks != m.Blocks() {
+		panic("kernel: Palette4Rows: want an even range of groups, 32 results for each and input, and inputs of the matrix's width")
 	}
 	for g := lo; g < hi; g += 2 {
-		out := y[(g-lo)*GroupRows:][:2*GroupRows]
-		if !gemv4Fast(out, m, x, g) {
-			gemv4Go(out, m, x, g)
-			gemv4Go(out[GroupRows:], m, x, g+1)
+		t := 0
+		for ; t+4 <= x.rows; t += 4 {
+			gemm4(y, m, x, place{g, t, (g - lo) * GroupRows, width})
+		}
+		for ; t < x.rows; t++ {
+			out := y[t*width+(g-lo)*GroupRows:][:2*GroupRows]
+			if !gemv4Fast(out, m, x, g, t) {
+				gemv4Go(out, m, x, g, t)
+				gemv4Go(out[GroupRows:], m, x, g+1, t)
+			}
 		}
 	}
 }
 
-// gemv4Go is one group: per block t = 256·Σh·H + Σ(h·M + l·H) and c = Σ(h·L + l·M), where h, l are the bytes of a palette entry and
-// H, M, L those of the input; Σl·L is left out on purpose: it is below the input's own rounding.
-func gemv4Go(y []float32, m *Palette4, x *Digits, g int) {
+// place says where a tile of results belongs: groups g and g+1, inputs t to t+3, column at of rows that are width wide.
+type place struct{ g, t, at, width int }
+
+// gemm4 multiplies two groups with four inputs.
+func gemm4(y []float32, m *Palette4, x *Digits, p place) {
+	var tile [4 * GroupRows]float32
+	for g := p.g; g < p.g+2; g++ {
+		at := p.at + (g-p.g)*GroupRows
+		if gemm4Fast(tile[:], m, x.data[p.t*x.rowBytes():], x.rowBytes(), g) {
+			for i := range 4 {
+				copy(y[(p.t+i)*p.width+at:], tile[i*GroupRows:(i+1)*GroupRows])
+			}
+			continue
+		}
+		for i := range 4 {
+			gemv4Go(y[(p.t+i)*p.width+at:], m, x, g, p.t+i)
+		}
+	}
+}
+
+// gemv4Go is one group times input i: per block t = 256·Σh·H + Σ(h·M + l·H) and c = Σ(h·L + l·M), where h, l are the bytes of a palette
+// entry and H, M, L those of the input; Σl·L is left out on purpose: it is below the input's own rounding.
+func gemv4Go(y []float32, m *Palette4, x *Digits, g, i int) {
 	table := m.tables[g*groupTable : (g+1)*groupTable]
 	packed := m.Packed[g*m.Stride() : (g+1)*m.Stride()]
 	for r := range GroupRows {
 		var total float32
 		for b := range x.blocks {
-			block := x.block(b)
+			block := x.block(i, b)
 			t, c := int32(0), int32(0)
-			for i := range BlockCols {
-				at := headBytes + i/8*octetBytes + i%2*4 + i%8/2
-				index := packed[(b*blockOctets+i/8)*128+r*4+i%8/2] >> (i % 2 * 4) & 15
+			for k := range BlockCols {
+				at := headBytes + k/8*octetBytes + k%2*4 + k%8/2
+				index := packed[(b*blockOctets+k/8)*128+r*4+k%8/2] >> (k % 2 * 4) & 15
 				h, l := int32(table[index])-128, int32(table[16+index])
 				xh, xm, xl := int32(int8(block[at])), int32(int8(block[at+8])), int32(int8(block[at+16]))
 				t += h*xh<<8 + h*xm + l*xh

@@ -87,3 +87,32 @@ func (m *Palette4) Seal() {
 		putFloat(t[32:], float32(scale))
 	}
 }
+
+// Palette4Wide is y = W·x for the rows of groups [lo, hi) in the canonical structure of Dot64: y [(hi−lo)·32]. x is the input as
+// float64, padded with zeros to a multiple of 128; row is scratch for one decoded row.
+func Palette4Wide(y []float64, m *Palette4, x []float64, row []float32, groups [2]int) {
+	if len(y) != (groups[1]-groups[0])*GroupRows || len(x) != m.Blocks()*BlockCols || len(row) < m.Cols {
+		panic("kernel: Palette4Wide: want 32 results per group, an input padded to whole blocks, and room for a row")
+	}
+	for g := groups[0]; g < groups[1]; g++ {
+		out := y[(g-groups[0])*GroupRows:][:GroupRows]
+		if !gemv4WideFast(out, m, x, g) {
+			gemv4WideGo(out, m, x, row, g)
+		}
+	}
+}
+
+func gemv4WideGo(y []float64, m *Palette4, x []float64, row []float32, g int) {
+	for r := range y {
+		if g*GroupRows+r >= m.Rows {
+			y[r] = 0
+			continue
+		}
+		m.Row(row, g*GroupRows+r)
+		var l Lanes
+		for k, w := range row[:m.Cols] {
+			l[k&7] += float64(float64(w) * x[k])
+		}
+		y[r] = l.Sum()
+	}
+}

@@ -35,53 +35,91 @@ func TestPalette4Layout(t *testing.T) { // hand: row 33 is lane 1 of group 1; in
 	require.Equal(t, byte(0x20), m.Packed[4096+128+4+2])
 }
 
-func TestGemv4(t *testing.T) { // oracle: float64 sums of the decoded rows; invariant: every path gives the same bits
+func TestPalette4Rows(t *testing.T) { // oracle: float64 sums of the decoded rows; invariant: every path and batch gives the same bits
 	r := rand.New(rand.NewPCG(13, 14))
 	for _, shape := range [][2]int{{64, 128}, {70, 150}, {129, 61}, {96, 1536}} {
-		m, x := randomPalette4(r, shape[0], shape[1]), normal(r, shape[1])
+		const batch = 7
+		m, x := randomPalette4(r, shape[0], shape[1]), normal(r, batch*shape[1])
 		x[3] *= 50 // an outlier takes precision from its block only
 		var d Digits
-		d.Set(x)
-		want := make([]float32, m.Groups()*GroupRows)
-		for g := 0; g < m.Groups(); g++ {
-			gemv4Go(want[g*GroupRows:], m, &d, g)
+		d.Set(x, batch)
+		width := m.Groups() * GroupRows
+		want := make([]float32, batch*width)
+		for i := range batch {
+			for g := range m.Groups() {
+				gemv4Go(want[i*width+g*GroupRows:], m, &d, g, i)
+			}
 		}
-		row := make([]float32, shape[1])
-		var peak float64
-		for i := range shape[0] {
-			m.Row(row, i)
-			peak = max(peak, math.Abs(Dot64(row, x)))
-		}
-		for i := range shape[0] {
-			m.Row(row, i)
-			require.InDelta(t, Dot64(row, x)/peak, float64(want[i])/peak, 2e-5, "row %d of %v", i, shape)
-		}
+		requireNear(t, m, x[:shape[1]], want)
 		onEveryPath(t, func(t *testing.T) {
 			got := make([]float32, len(want))
-			Gemv4(got, m, &d, 0, m.Groups())
+			Palette4Rows(got, m, &d, 0, m.Groups())
 			require.Equal(t, want, got)
-			part := make([]float32, 2*GroupRows)
-			Gemv4(part, m, &d, m.Groups()-2, m.Groups())
-			require.Equal(t, want[len(want)-64:], part)
+			part := make([]float32, batch*2*GroupRows)
+			Palette4Rows(part, m, &d, m.Groups()-2, m.Groups())
+			require.Equal(t, want[width-64:width], part[:64])
 		})
+	}
+}
+
+func TestPalette4Wide(t *testing.T) { // invariant: Dot64 of the decoded row, on every path
+	r := rand.New(rand.NewPCG(15, 16))
+	for _, shape := range [][2]int{{64, 128}, {70, 150}, {96, 1536}} {
+		m, x := randomPalette4(r, shape[0], shape[1]), normal(r, shape[1])
+		wide, row := make([]float64, m.Blocks()*BlockCols), make([]float32, m.Cols)
+		for i, v := range x {
+			wide[i] = float64(v)
+		}
+		onEveryPath(t, func(t *testing.T) {
+			y := make([]float64, m.Groups()*GroupRows)
+			Palette4Wide(y, m, wide, row, [2]int{0, m.Groups()})
+			for i := range m.Rows {
+				m.Row(row, i)
+				require.Equal(t, Dot64(row, x), y[i], "row %d of %v", i, shape)
+			}
+		})
+	}
+}
+
+// requireNear compares the first input's results with float64 sums, relative to the greatest.
+func requireNear(t *testing.T, m *Palette4, x, got []float32) {
+	t.Helper()
+	row, want, peak := make([]float32, m.Cols), make([]float64, m.Rows), 0.0
+	for i := range want {
+		m.Row(row, i)
+		want[i] = Dot64(row, x)
+		peak = max(peak, math.Abs(want[i]))
+	}
+	for i := range want {
+		require.InDelta(t, want[i]/peak, float64(got[i])/peak, 2e-5, "row %d of %d", i, m.Rows)
 	}
 }
 
 func TestDigitsOfZeros(t *testing.T) {
 	var d Digits
-	d.Set(make([]float32, 130))
+	d.Set(make([]float32, 130), 1)
 	m := randomPalette4(rand.New(rand.NewPCG(1, 1)), 64, 130)
 	y := make([]float32, 64)
-	Gemv4(y, m, &d, 0, 2)
+	Palette4Rows(y, m, &d, 0, 2)
 	require.Equal(t, make([]float32, 64), y)
 }
 
-func BenchmarkGemv4(b *testing.B) {
+func BenchmarkPalette4Wide(b *testing.B) {
+	m := NewPalette4(512, 1536)
+	m.Seal()
+	x, row, y := make([]float64, 1536), make([]float32, 1536), make([]float64, 512)
+	b.SetBytes(int64(len(m.Packed)))
+	for b.Loop() {
+		Palette4Wide(y, m, x, row, [2]int{0, m.Groups()})
+	}
+}
+
+func BenchmarkPalette4(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		name       string
-		rows, cols int
-	}{{"L1", 64, 768}, {"L2", 512, 1536}, {"DRAM", 393216, 1536}} {
+		name              string
+		rows, cols, batch int
+	}{{"L1/t=1", 64, 768, 1}, {"L2/t=1", 512, 1536, 1}, {"DRAM/t=1", 393216, 1536, 1}, {"L2/t=64", 512, 1536, 64}} {
 		m := NewPalette4(c.rows, c.cols)
 		for i := range m.LUT {
 			m.LUT[i] = float32(r.NormFloat64())
@@ -91,13 +129,14 @@ func BenchmarkGemv4(b *testing.B) {
 		}
 		m.Seal()
 		var d Digits
-		d.Set(normal(r, c.cols))
-		y := make([]float32, m.Groups()*GroupRows)
+		d.Set(normal(r, c.batch*c.cols), c.batch)
+		y := make([]float32, c.batch*m.Groups()*GroupRows)
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(m.Packed)))
 			for b.Loop() {
-				Gemv4(y, m, &d, 0, m.Groups())
+				Palette4Rows(y, m, &d, 0, m.Groups())
 			}
+			b.ReportMetric(float64(b.N)*2*float64(c.rows*c.cols*c.batch)/b.Elapsed().Seconds()/1e9, "GFLOPS")
 		})
 	}
 }

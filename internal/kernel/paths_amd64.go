@@ -124,12 +124,12 @@ func axpy64Fast(y []float64, x []float32, p float32) bool {
 // hasVNNI reports the byte dot products that the integer kernels need.
 var hasVNNI = cpu.X86.HasAVX512VNNI
 
-// gemv4Fast multiplies groups g and g+1.
-func gemv4Fast(y []float32, m *Palette4, x *Digits, g int) bool {
+// gemv4Fast multiplies groups g and g+1 with input i.
+func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool {
 	if active != avx512 || !hasVNNI {
 		return false
 	}
-	gemv4VNNI(&y[0], &m.Packed[g*m.Stride()], m.Stride(), &m.tables[g*groupTable], &x.data[0], x.blocks)
+	gemv4VNNI(&y[0], &m.Packed[g*m.Stride()], m.Stride(), &m.tables[g*groupTable], &x.data[i*x.rowBytes()], x.blocks)
 	return true
 }
 
@@ -137,6 +137,32 @@ func gemv4Fast(y []float32, m *Palette4, x *Digits, g int) bool {
 //
 //go:noescape
 func gemv4VNNI(y *float32, packed *byte, stride int, tables, x *byte, blocks int)
+
+// gemm4Fast multiplies group g with four inputs, digits apart bytes from one another: y [4, 32].
+func gemm4Fast(y []float32, m *Palette4, x []byte, apart, g int) bool {
+	if active != avx512 || !hasVNNI {
+		return false
+	}
+	gemm4VNNI(&y[0], &m.Packed[g*m.Stride()], &m.tables[g*groupTable], &x[0], apart, m.Blocks())
+	return true
+}
+
+//go:noescape
+func gemm4VNNI(y *float32, packed, tables, x *byte, xStride, blocks int)
+
+// gemv4WideFast multiplies group g with a float64 input padded to the matrix's blocks: y [32].
+func gemv4WideFast(y []float64, m *Palette4, x []float64, g int) bool {
+	if active != avx512 {
+		return false
+	}
+	packed, lut := m.Packed[g*m.Stride():], &m.LUT[16*g]
+	gemv4WideAVX512(&y[0], &packed[0], lut, &x[0], m.Blocks()*blockOctets)
+	gemv4WideAVX512(&y[16], &packed[64], lut, &x[0], m.Blocks()*blockOctets)
+	return true
+}
+
+//go:noescape
+func gemv4WideAVX512(y *float64, packed *byte, lut *float32, x *float64, octets int)
 
 // decodeFast decodes a multiple of 16 numbers.
 func decodeFast(f format, dst []float32, src []byte) bool {

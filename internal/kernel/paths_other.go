@@ -12,4 +12,6 @@ func strided64Fast(s []float64, w []float32, stride int, x []float32) bool { ret
 func axpy32Fast(y, x []float32, p float32) bool                            { return false }
 func axpy64Fast(y []float64, x []float32, p float32) bool                  { return false }
 func decodeFast(f format, dst []float32, src []byte) bool                  { return false }
-func gemv4Fast(y []float32, m *Palette4, x *Digits, g int) bool            { return false }
+func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool         { return false }
+func gemm4Fast(y []float32, m *Palette4, x []byte, apart, g int) bool      { return false }
+func gemv4WideFast(y []float64, m *Palette4, x []float64, g int) bool      { return false }
