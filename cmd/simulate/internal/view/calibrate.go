@@ -24,7 +24,7 @@ const mostMissed = 5
 // Page shows accuracy beside the baselines, then constants, then what was missed most and what was left out.
 func (r *Calibrate) Page(p *texttab.Page) {
 	c := r.Calibration
-	p.Head(r.Train, plural(len(c.Sessions), "session"), plural(c.Fit.ChunkRaw.N, "row")+" fitted")
+	p.Head(fmt.Sprintf("%s: %s, %s fitted", r.Train, plural(len(c.Sessions), "session"), plural(c.Fit.ChunkRaw.N, "row")))
 	p.Gap()
 	r.accuracy(p)
 	p.Line("inside their 90%% range: %s%% of left-out rows%s", percentText(c.Coverage90), r.scoreCoverage())
