@@ -44,14 +44,32 @@ type Evidenced struct {
 // Check holds a plan against the limits known for the device's class, worst findings first.
 func Check(p *chunking.Plan, d Device) []Finding {
 	found := []Finding{}
+	records := LimitsOfSort(SortPredicate)
 	for i, c := range p.Chunks {
-		for _, r := range limits {
-			if r.class != "" && r.class != d.Class || !r.meets(c, p) {
-				continue
-			}
-			found = append(found, Finding{Rule: r.id, Verdict: r.verdict, Chunk: c.String(), Index: i, Text: r.text(c, p), Fix: r.fix, Evidence: r.evidence})
+		for _, f := range checkSubject(SubjectOf(p, i, d.Class), records) {
+			f.Chunk, f.Index = c.String(), i
+			found = append(found, f)
 		}
 	}
+	return worstFirst(found)
+}
+
+// CheckSubject holds one program against every predicate, worst findings first. It is for graphs that no plan describes.
+func CheckSubject(s Subject) []Finding {
+	return worstFirst(checkSubject(s, LimitsOfSort(SortPredicate)))
+}
+
+func checkSubject(s Subject, records []LimitRecord) []Finding {
+	found := []Finding{}
+	for i := range records {
+		if r := &records[i]; r.Meets(s) {
+			found = append(found, Finding{Rule: r.ID, Verdict: r.Verdict, Text: r.Text(s), Fix: r.Fix, Evidence: r.Evidence})
+		}
+	}
+	return found
+}
+
+func worstFirst(found []Finding) []Finding {
 	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(rank[a.Verdict], rank[b.Verdict]) })
 	return found
 }
