@@ -30,8 +30,11 @@ func (d *Digits) Set(x []float32, t int) {
 	}
 	d.data = d.data[:size]
 	for i := range t {
-		row := x[i*n : (i+1)*n]
-		for b := range d.blocks {
+		row, whole := x[i*n:(i+1)*n], 0
+		if n >= BlockCols && digitsFast(d.block(i, 0), row[:n/BlockCols*BlockCols]) {
+			whole = n / BlockCols
+		}
+		for b := whole; b < d.blocks; b++ {
 			setBlock(d.block(i, b), row[b*BlockCols:min((b+1)*BlockCols, n)])
 		}
 	}
@@ -46,23 +49,24 @@ func (d *Digits) block(i, b int) []byte {
 	return d.data[at : at+digitBlockBytes]
 }
 
-// maxDigits is the greatest integer of three balanced bytes, 127·65536 + 127·256 + 127.
-const maxDigits = 0x7f7f7f
+// digitLimit is the greatest integer that inputs are scaled to, a little below that of three balanced bytes.
+const digitLimit = 0x7f7f00
 
-// setBlock writes one block.
+// setBlock writes one block. Every step is a float32 operation, so that vector code gives the same bytes.
 func setBlock(dst []byte, x []float32) {
 	clear(dst)
-	var peak float32
-	for _, v := range x {
-		peak = max(peak, v, -v)
+	var bits uint32
+	for _, v := range x { // as integers, so that a NaN is the greatest and makes every result a NaN
+		bits = max(bits, math.Float32bits(v)&0x7fffffff)
 	}
+	peak := math.Float32frombits(bits)
 	if peak == 0 {
 		return
 	}
-	scale := float64(peak) / maxDigits
+	inverse, scale := digitLimit/peak, peak/digitLimit
 	var sum [3]int32
 	for i, v := range x {
-		n := int32(math.RoundToEven(float64(v) / scale))
+		n := int32(math.RoundToEven(float64(float32(v * inverse))))
 		l := int32(int8(n))
 		n = (n - l) >> 8
 		m := int32(int8(n))
@@ -74,13 +78,9 @@ func setBlock(dst []byte, x []float32) {
 	for k, s := range sum {
 		binary.LittleEndian.PutUint32(dst[4*k:], uint32(-128*s))
 	}
-	putFloat(dst[12:], float32(scale*65536))
-	putFloat(dst[16:], float32(scale*256))
+	putFloat(dst[12:], scale*65536)
+	putFloat(dst[16:], scale*256)
 }
-
-func putFloat(b []byte, v float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(v)) }
-
-func getFloat(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
 
 // Palette4Rows is y = x·Wᵀ for the rows of groups [lo, hi) of m, both even: y [T, (hi−lo)·32]. Exact within a block of 128 inputs
 // but for the rounding of inputs to 24 bits, so a result depends neither on T nor on the path.

@@ -2,7 +2,11 @@
 
 package kernel
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 //go:generate go run ./_asm -dir .
 
@@ -163,6 +167,76 @@ func gemv4WideFast(y []float64, m *Palette4, x []float64, g int) bool {
 
 //go:noescape
 func gemv4WideAVX512(y *float64, packed *byte, lut *float32, x *float64, octets int)
+
+// digitsFast writes whole blocks.
+func digitsFast(dst []byte, x []float32) bool {
+	if active != avx512 {
+		return false
+	}
+	digitsAVX512(&dst[0], &x[0], len(x)/BlockCols, &digitConstants[0])
+	return true
+}
+
+//go:noescape
+func digitsAVX512(dst *byte, x *float32, blocks int, constants *byte)
+
+func encodeF16Fast(dst []uint16, src []float32) bool {
+	switch active {
+	case avx512:
+		encodeF16AVX512(&dst[0], &src[0], len(dst))
+	case avx2:
+		encodeF16AVX2(&dst[0], &src[0], len(dst))
+	}
+	return active != generic
+}
+
+//go:noescape
+func encodeF16AVX512(dst *uint16, src *float32, n int)
+
+//go:noescape
+func encodeF16AVX2(dst *uint16, src *float32, n int)
+
+func widenFast(f format, dst []float32, src []uint16) bool {
+	return decodeFast(f, dst, unsafe.Slice((*byte)(unsafe.Pointer(&src[0])), 2*len(src)))
+}
+
+func axpy4Fast(y, x []float32, stride int, p *[4]float32) bool {
+	switch active {
+	case avx512:
+		axpy4AVX512(&y[0], &x[0], stride, &p[0], len(y))
+	case avx2:
+		axpy4AVX2(&y[0], &x[0], stride, &p[0], len(y))
+	}
+	return active != generic
+}
+
+//go:noescape
+func axpy4AVX512(y, x *float32, stride int, p *float32, n int)
+
+//go:noescape
+func axpy4AVX2(y, x *float32, stride int, p *float32, n int)
+
+func expShiftFast(y, x []float32, m float32) bool {
+	if active != avx512 {
+		return false
+	}
+	expShiftAVX512(&y[0], &x[0], m, len(x), &expConstants[0])
+	return true
+}
+
+//go:noescape
+func expShiftAVX512(y, x *float32, m float32, n int, constants *float32)
+
+func geluMulFast(y, x, z []float32) bool {
+	if active != avx512 {
+		return false
+	}
+	geluMulAVX512(&y[0], &x[0], &z[0], len(x), &expConstants[0])
+	return true
+}
+
+//go:noescape
+func geluMulAVX512(y, x, z *float32, n int, constants *float32)
 
 // decodeFast decodes a multiple of 16 numbers.
 func decodeFast(f format, dst []float32, src []byte) bool {

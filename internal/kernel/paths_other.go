@@ -15,3 +15,9 @@ func decodeFast(f format, dst []float32, src []byte) bool                  { ret
 func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool         { return false }
 func gemm4Fast(y []float32, m *Palette4, x []byte, apart, g int) bool      { return false }
 func gemv4WideFast(y []float64, m *Palette4, x []float64, g int) bool      { return false }
+func digitsFast(dst []byte, x []float32) bool                              { return false }
+func encodeF16Fast(dst []uint16, src []float32) bool                       { return false }
+func widenFast(f format, dst []float32, src []uint16) bool                 { return false }
+func axpy4Fast(y, x []float32, stride int, p *[4]float32) bool             { return false }
+func expShiftFast(y, x []float32, m float32) bool                          { return false }
+func geluMulFast(y, x, z []float32) bool                                   { return false }

@@ -17,7 +17,7 @@ import (
 func main() {
 	dir := flag.String("dir", ".", "directory of package kernel")
 	flag.Parse()
-	for name, emit := range map[string]func(*asm){"dense_amd64.s": dense, "axpy_amd64.s": axpy, "palette_amd64.s": palette} {
+	for name, emit := range map[string]func(*asm){"dense_amd64.s": dense, "axpy_amd64.s": axpy, "palette_amd64.s": palette, "stream_amd64.s": stream} {
 		a := &asm{}
 		a.header()
 		emit(a)

@@ -1,0 +1,115 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math"
+
+	"anelab/internal/half"
+)
+
+// EncodeF16 narrows to fp16, ties to even.
+func EncodeF16(dst []uint16, src []float32) {
+	src = src[:len(dst)]
+	n := len(dst) &^ 15
+	if n > 0 && !encodeF16Fast(dst[:n], src[:n]) {
+		n = 0
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = half.F32ToF16(src[i])
+	}
+}
+
+// WidenF16 is the float32 value of fp16 numbers.
+func WidenF16(dst []float32, src []uint16) {
+	src = src[:len(dst)]
+	n := len(dst) &^ 15
+	if n > 0 && !widenFast(decodeF16, dst[:n], src[:n]) {
+		n = 0
+	}
+	table := half.F16Table()
+	for i := n; i < len(dst); i++ {
+		dst[i] = table[src[i]]
+	}
+}
+
+// WidenBF16 is the float32 value of bf16 numbers.
+func WidenBF16(dst []float32, src []uint16) {
+	src = src[:len(dst)]
+	n := len(dst) &^ 15
+	if n > 0 && !widenFast(decodeBF16, dst[:n], src[:n]) {
+		n = 0
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = half.BF16ToF32(src[i])
+	}
+}
+
+// Axpy4 is y[i] += p[0]·x₀[i] + … + p[3]·x₃[i], added in this order; the rows of x start stride apart.
+func Axpy4(y, x []float32, stride int, p *[4]float32) {
+	if len(x) < 3*stride+len(y) {
+		panic("kernel: Axpy4: rows reach beyond x")
+	}
+	n := len(y) &^ 15
+	if n > 0 && !axpy4Fast(y[:n], x, stride, p) {
+		n = 0
+	}
+	for i := n; i < len(y); i++ {
+		s := y[i]
+		for r, w := range p {
+			s += float32(w * x[r*stride+i])
+		}
+		y[i] = s
+	}
+}
+
+// ExpShift is y[i] = e^(x[i]−m) in float32 arithmetic, relative error below 3e-7; y may be x.
+func ExpShift(y, x []float32, m float32) {
+	y = y[:len(x)]
+	n := len(x) &^ 15
+	if n > 0 && !expShiftFast(y[:n], x[:n], m) {
+		n = 0
+	}
+	for i := n; i < len(x); i++ {
+		y[i] = float32(math.Exp(float64(x[i] - m)))
+	}
+}
+
+// GELUMul is y[i] = gelu(x[i])·z[i] with the tanh form of GELU in float32 arithmetic; y may be an operand.
+func GELUMul(y, x, z []float32) {
+	y, z = y[:len(x)], z[:len(x)]
+	n := len(x) &^ 15
+	if n > 0 && !geluMulFast(y[:n], x[:n], z[:n]) {
+		n = 0
+	}
+	for i := n; i < len(x); i++ {
+		v := float64(x[i])
+		y[i] = float32(v/(1+math.Exp(-2*rootTwoOverPi*(v+0.044715*v*v*v)))) * z[i]
+	}
+}
+
+const rootTwoOverPi = 0x1.9884533d43651p-1
+
+// expConstants are what the vector exponential reads: 1/ln 2, ln 2 in two parts, coefficients from r⁶ down to r², the range, one,
+// and the two constants of GELU.
+var expConstants = [13]float32{
+	0x1.715476p+0, 0x1.62e4p-1, 0x1.7f7d1cp-20,
+	1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2,
+	-104, 88.7, 1,
+	-2 * rootTwoOverPi, -2 * rootTwoOverPi * 0.044715,
+}
+
+// digitConstants are the limit of a digit triple, the weights of its upper digits, and the byte order that puts even inputs
+// before odd ones.
+var digitConstants = func() (b [32]byte) {
+	putFloat(b[0:], digitLimit)
+	putFloat(b[4:], 65536)
+	putFloat(b[8:], 256)
+	for i := range 16 {
+		b[16+i] = byte(i&8 | i&3<<1 | i>>2&1)
+	}
+	return b
+}()
+
+func putFloat(b []byte, v float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(v)) }
+
+func getFloat(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
