@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,7 +77,9 @@ func (s *subjectFlags) resolve(c *console.Console) (subject, error) {
 			name, sub.deviceFrom = env, "from "+deviceEnv
 		}
 	}
-	sub.device, err = loadDevice(name)
+	if sub.device, err = loadDevice(name); err != nil && sub.deviceFrom != "" {
+		err = fmt.Errorf("%s: %w", deviceEnv, err)
+	}
 	return sub, err
 }
 

@@ -14,6 +14,8 @@ type Console struct {
 	Args     []string // what was typed behind the name of the command; documents repeat it
 	// Terminals: whether a person is at the other end.
 	InTerminal, OutTerminal, ErrTerminal bool
+
+	inputRead bool
 }
 
 // System is the console of the process.
@@ -40,6 +42,10 @@ func (c *Console) ReadInput(what string) ([]byte, error) {
 	if c.InTerminal {
 		return nil, fmt.Errorf("standard input is a terminal: pipe %s into it, or name a file", what)
 	}
+	if c.inputRead {
+		return nil, fmt.Errorf("standard input can be read once: give %s as a file", what)
+	}
+	c.inputRead = true
 	return io.ReadAll(io.LimitReader(c.In, maxInput))
 }
 

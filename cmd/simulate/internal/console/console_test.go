@@ -111,7 +111,10 @@ func TestProgressIsForPeopleWhoWait(t *testing.T) { // hand
 func TestReadInputRefusesToHang(t *testing.T) { // hand
 	_, err := (&Console{InTerminal: true}).ReadInput("a layout")
 	require.ErrorContains(t, err, "pipe a layout into it")
-	text, err := (&Console{In: strings.NewReader("@3way")}).ReadInput("a layout")
+	c := &Console{In: strings.NewReader("@3way")}
+	text, err := c.ReadInput("a layout")
 	require.NoError(t, err)
 	require.Equal(t, "@3way", string(text))
+	_, err = c.ReadInput("a layout")
+	require.ErrorContains(t, err, "once")
 }
