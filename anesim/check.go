@@ -44,9 +44,8 @@ type Evidenced struct {
 // Check holds a plan against the limits known for the device's class, worst findings first.
 func Check(p *chunking.Plan, d Device) []Finding {
 	found := []Finding{}
-	records := LimitsOfSort(SortPredicate)
 	for i, c := range p.Chunks {
-		for _, f := range checkSubject(SubjectOf(p, i, d.Class), records) {
+		for _, f := range checkSubject(SubjectOf(p, i, d.Class)) {
 			f.Chunk, f.Index = c.String(), i
 			found = append(found, f)
 		}
@@ -56,11 +55,11 @@ func Check(p *chunking.Plan, d Device) []Finding {
 
 // CheckSubject holds one program against every predicate, worst findings first. It is for graphs that no plan describes.
 func CheckSubject(s Subject) []Finding {
-	return worstFirst(checkSubject(s, LimitsOfSort(SortPredicate)))
+	return worstFirst(checkSubject(s))
 }
 
-func checkSubject(s Subject, records []LimitRecord) []Finding {
-	found := []Finding{}
+func checkSubject(s Subject) []Finding {
+	found, records := []Finding{}, predicates()
 	for i := range records {
 		if r := &records[i]; r.Meets(s) {
 			found = append(found, Finding{Rule: r.ID, Verdict: r.Verdict, Text: r.Text(s), Fix: r.Fix, Evidence: r.Evidence})

@@ -1,7 +1,9 @@
 package anesim
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"anelab/anesim/evidence"
 )
@@ -46,23 +48,19 @@ func (r *LimitRecord) Text(s Subject) string {
 }
 
 // LimitRecords lists every observation: predicates that plans can meet first, in the order in which findings are given.
-func LimitRecords() []LimitRecord {
-	var all []LimitRecord
-	for _, group := range [][]LimitRecord{sizeLimits(), stateLimits(), formatLimits(), runtimeLimits(), limitFacts()} {
-		all = append(all, group...)
-	}
-	return all
-}
+func LimitRecords() []LimitRecord { return slices.Clone(limitRecords()) }
+
+// limitRecords are made once: checking a million plans must not look a million times into a table.
+var limitRecords = sync.OnceValue(func() []LimitRecord {
+	return slices.Concat(sizeLimits(), stateLimits(), formatLimits(), runtimeLimits(), limitFacts())
+})
+
+// predicates are the records that can be asked of a program.
+var predicates = sync.OnceValue(func() []LimitRecord { return LimitsOfSort(SortPredicate) })
 
 // LimitsOfSort lists the records of one sort.
 func LimitsOfSort(sort RecordSort) []LimitRecord {
-	var all []LimitRecord
-	for _, r := range LimitRecords() {
-		if r.Sort == sort {
-			all = append(all, r)
-		}
-	}
-	return all
+	return slices.DeleteFunc(LimitRecords(), func(r LimitRecord) bool { return r.Sort != sort })
 }
 
 // observed finds the row of limits.csv behind a record: the one whose condition begins so, on a device that is named so.
