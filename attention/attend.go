@@ -30,34 +30,37 @@ type Probs func(head int, p []float32, spans []swa.Span)
 // Attend computes softmax(q·Kᵀ)·V for every head over what the policy shows (scale 1.0: Gemma 4 norms q and k). A head that
 // sees nothing gives zeros. probs may be nil.
 func Attend(a arith.Arithmetic, q Query, s *Scratch, probs Probs) {
-	heads := len(q.Q) / q.HeadDim
-	perKV := heads / q.KVHeads
+	perKV := len(q.Q) / q.HeadDim / q.KVHeads
 	for g, group := range q.Groups {
 		s.spans = q.Policy.Visible(s.spans[:0], g, q.Pos)
-		p := s.room(swa.Count(s.spans))
-		for h := group.Lo; h < group.Hi; h++ {
-			a.Scores(p, q.Q[h*q.HeadDim:(h+1)*q.HeadDim], q.Keys.Head(h/perKV), s.spans)
-			a.Softmax(p, s.spans)
-			if probs != nil {
-				probs(h, p, s.spans)
-			}
-			a.Mix(q.Out[h*q.HeadDim:(h+1)*q.HeadDim], p, q.Values.Head(h/perKV), s.spans)
+		for lo := group.Lo; lo < group.Hi; {
+			hi := min(group.Hi, (lo/perKV+1)*perKV) // heads of the group that read one KV head
+			q.heads(a, s, [2]int{lo, hi}, probs)
+			lo = hi
 		}
 	}
+}
+
+// heads runs query heads [lo, hi), which see s.spans and read one KV head.
+func (q *Query) heads(a arith.Arithmetic, s *Scratch, r [2]int, probs Probs) {
+	d, n := q.HeadDim, swa.Count(s.spans)
+	perKV := len(q.Q) / d / q.KVHeads
+	p, kv := s.room((r[1]-r[0])*n), r[0]/perKV
+	a.Scores(p, q.Q[r[0]*d:r[1]*d], q.Keys.Head(kv), s.spans)
+	for h := r[0]; h < r[1]; h++ {
+		row := p[(h-r[0])*n:][:n]
+		a.Softmax(row, s.spans)
+		if probs != nil {
+			probs(h, row, s.spans)
+		}
+	}
+	a.Mix(q.Out[r[0]*d:r[1]*d], p, q.Values.Head(kv), s.spans)
 }
 
 // room returns a buffer for n scores, grown in large steps so that a growing context seldom allocates.
 func (s *Scratch) room(n int) []float32 {
 	if cap(s.scores) < n {
-		s.scores = make([]float32, n, max(2*n, 64))
+		s.scores = make([]float32, n, max(2*n, 1024))
 	}
 	return s.scores[:n]
-}
-
-// Reserve makes room for a context of n positions, so that later calls allocate nothing.
-func (s *Scratch) Reserve(n int) {
-	s.room(n)
-	if s.spans == nil {
-		s.spans = make([]swa.Span, 0, 4)
-	}
 }

@@ -100,11 +100,9 @@ func (m *Model) tapKV(p *Pass, y Layer, store swa.Store) {
 		point Point
 		view  swa.View
 	}{{PointK, store.Keys()}, {PointV, store.Values()}} {
-		rows := make([]float32, 0, p.T*y.KVWidth())
-		for t := range p.T {
-			for g := range y.KVHeads {
-				rows = append(rows, kv.view.Head(g).Row(p.First+t)...)
-			}
+		rows := make([]float32, p.T*y.KVWidth())
+		for i := range p.T * y.KVHeads {
+			kv.view.Head(i%y.KVHeads).Load(rows[i*y.HeadDim:(i+1)*y.HeadDim], p.First+i/y.KVHeads, 1)
 		}
 		p.tap(kv.point, y.Index, rows, dims{p.T, y.KVHeads, y.HeadDim})
 	}

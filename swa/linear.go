@@ -3,7 +3,7 @@ package swa
 // Linear keeps every row up to its capacity; position p is row p.
 type Linear struct {
 	shape  Shape
-	k, v   []float32 // [C, K, d]
+	k, v   cells // [C, K, d]
 	next   int
 	staged int
 }
@@ -11,17 +11,17 @@ type Linear struct {
 // NewLinear allocates room for context rows.
 func NewLinear(s Shape, context int) *Linear {
 	n := context * s.Width()
-	return &Linear{shape: s, k: make([]float32, n), v: make([]float32, n)}
+	return &Linear{shape: s, k: newCells(s.Elem, n), v: newCells(s.Elem, n)}
 }
 
 // Stage writes the rows behind the committed ones. The caller has checked that they fit.
 func (l *Linear) Stage(first int, k, v []float32) {
 	w := l.shape.Width()
-	if first != l.next || len(k) != len(v) || len(k)%w != 0 || first*w+len(k) > len(l.k) {
+	if first != l.next || len(k) != len(v) || len(k)%w != 0 || first*w+len(k) > l.k.len() {
 		panic("swa: Linear.Stage: rows must follow the committed ones, have the store's width and fit the context")
 	}
-	copy(l.k[first*w:], k)
-	copy(l.v[first*w:], v)
+	l.k.put(first*w, k)
+	l.v.put(first*w, v)
 	l.staged = len(k) / w
 }
 
@@ -31,9 +31,9 @@ func (l *Linear) Keys() View { return l.view(l.k) }
 // Values views all values, committed and staged.
 func (l *Linear) Values() View { return l.view(l.v) }
 
-func (l *Linear) view(data []float32) View {
+func (l *Linear) view(data cells) View {
 	w, d := l.shape.Width(), l.shape.HeadDim
-	s := segment{data: data, rows: max(len(data)/w, 1), rowStride: w, headStride: d}
+	s := segment{data: data, rows: max(data.len()/w, 1), rowStride: w, headStride: d}
 	return View{past: s, staged: s, first: l.next, d: d}
 }
 

@@ -13,7 +13,7 @@ type Slot struct {
 
 // portSegment maps position p to slot row p − base.
 func (s Slot) portSegment(base int) segment {
-	return segment{data: s.Data, base: base, rows: s.Rows, rowStride: s.Width, headStride: s.Rows * s.Width}
+	return segment{data: cells{f: s.Data}, base: base, rows: s.Rows, rowStride: s.Width, headStride: s.Rows * s.Width}
 }
 
 // Port is the Store of a layer inside a chunk: a pair of cache slots that are already updated, or a hand-off from an earlier

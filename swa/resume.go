@@ -20,7 +20,7 @@ func (r *Ring) Truncate(p int) error {
 		return &ErrWindowMoved{p, held}
 	}
 	r.next, r.lost = p, held.Lo
-	r.sk, r.sv = r.sk[:0], r.sv[:0]
+	r.dropStaged()
 	return nil
 }
 

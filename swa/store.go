@@ -53,8 +53,11 @@ func (r Retention) String() string {
 	return fmt.Sprintf("last %d", r.Last)
 }
 
-// Shape is the size of one position's key (or value) row: K heads of width d.
-type Shape struct{ KVHeads, HeadDim int }
+// Shape is one position's key (or value) row: K heads of width d, and the type it is kept in.
+type Shape struct {
+	KVHeads, HeadDim int
+	Elem             Elem
+}
 
 // Width is the number of values in a row.
 func (s Shape) Width() int { return s.KVHeads * s.HeadDim }

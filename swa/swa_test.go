@@ -36,7 +36,9 @@ func requireRows(t *testing.T, s Store, lo, hi int) {
 	for _, view := range []View{s.Keys(), s.Values()} {
 		for p := lo; p < hi; p++ {
 			for g := range shape.KVHeads {
-				require.Equal(t, float32(100*p+10*g), view.Head(g).Row(p)[0], "position %d head %d", p, g)
+				row := make([]float32, shape.HeadDim)
+				view.Head(g).Load(row, p, 1)
+				require.Equal(t, float32(100*p+10*g), row[0], "position %d head %d", p, g)
 			}
 		}
 	}
@@ -74,7 +76,7 @@ func TestSWA22SlotsCarryTheirPosition(t *testing.T) { // hand: W = 4 at position
 	feed(r, 7)
 	require.Equal(t, Span{3, 7}, r.Held())
 	for slot, p := range []float32{4, 5, 6, 3} {
-		require.Equal(t, 100*p, r.k[slot*shape.Width()])
+		require.Equal(t, 100*p, r.k.f[slot*shape.Width()])
 	}
 	r = NewRing(shape, 4)
 	feed(r, 3)
@@ -187,17 +189,33 @@ func TestMisusePanics(t *testing.T) {
 	require.Panics(t, func() { NewRing(shape, 0) })
 }
 
-func TestRunsCoverTheSpan(t *testing.T) { // invariant: runs joined are the rows, across the wrap and the staged border
-	r := NewRing(shape, 5)
-	feed(r, 8)
-	r.Stage(8, rows(8, 3), rows(8, 3))
-	keys := r.Keys().Head(1)
-	for p := 4; p < 11; {
-		data, stride, n := keys.Run(p, 11-p)
-		require.Positive(t, n)
-		for i := range n {
-			require.Equal(t, float32(100*(p+i)+10), data[i*stride])
+func TestLoadSpansTheWrap(t *testing.T) { // invariant: rows loaded together are the rows, across the wrap and the staged border
+	for _, elem := range []Elem{Float32, Float16, BFloat16} {
+		shape := Shape{KVHeads: 2, HeadDim: 3, Elem: elem}
+		r := NewRing(shape, 5)
+		small := func(first, t int) []float32 { // exact in 16 bits
+			x := rows(first, t)
+			for i := range x {
+				x[i] = float32(int(x[i]) % 100 / 10 * 4)
+			}
+			for i := range t {
+				x[i*6] = float32(first + i)
+			}
+			return x
 		}
-		p += n
+		for p := range 8 {
+			r.Stage(p, small(p, 1), small(p, 1))
+			r.Commit()
+		}
+		r.Stage(8, small(8, 3), small(8, 3))
+		got := make([]float32, 7*3)
+		r.Keys().Load(got, 4, 7)
+		for i := range 7 {
+			require.Equal(t, float32(4+i), got[3*i])
+		}
+		column := make([]float32, 7)
+		r.Keys().Columns(0, 1).Load(column, 4, 7)
+		require.Equal(t, []float32{4, 5, 6, 7, 8, 9, 10}, column)
+		require.Equal(t, 1, r.Keys().Columns(1, 3).Columns(1, 2).Dim())
 	}
 }

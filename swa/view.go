@@ -18,7 +18,7 @@ func Count(spans []Span) int {
 // segment maps positions to rows of one buffer: position p of head g is at
 // data[(p−base) mod rows · rowStride + g·headStride :][:d].
 type segment struct {
-	data                  []float32
+	data                  cells
 	base, rows            int
 	rowStride, headStride int
 }
@@ -27,8 +27,12 @@ type segment struct {
 type View struct {
 	past, staged segment
 	first        int // first staged position
-	head, d      int
+	head         int
+	column, d    int // columns [column, column+d) of a row
 }
+
+// Dim is the number of columns.
+func (v View) Dim() int { return v.d }
 
 // Head narrows the view to one KV head.
 func (v View) Head(g int) View {
@@ -36,26 +40,24 @@ func (v View) Head(g int) View {
 	return v
 }
 
-// Row is the row of absolute position p of the selected head: [d]. The position must be held or staged.
-func (v View) Row(p int) []float32 {
-	rows, _, _ := v.Run(p, 1)
-	return rows[:v.d:v.d]
+// Columns narrows the view to columns [lo, hi) of its rows.
+func (v View) Columns(lo, hi int) View {
+	v.column, v.d = v.column+lo, hi-lo
+	return v
 }
 
-// Run is the longest stretch of evenly spaced rows from position p on, at most n: row i starts at rows[i·stride] and has d
-// values.
-func (v View) Run(p, n int) (rows []float32, stride, count int) {
-	s := &v.past
-	if p >= v.first {
-		s = &v.staged
-	} else {
-		n = min(n, v.first-p)
+// Load copies the rows of positions p … p+n−1 of the selected head into dst [n, d]. They must be held or staged.
+func (v View) Load(dst []float32, p, n int) {
+	for ; n > 0; n-- {
+		s := &v.past
+		if p >= v.first {
+			s = &v.staged
+		}
+		at := p - s.base
+		if at >= s.rows {
+			at %= s.rows
+		}
+		s.data.get(dst[:v.d], at*s.rowStride+v.head*s.headStride+v.column)
+		dst, p = dst[v.d:], p+1
 	}
-	at := p - s.base
-	if at >= s.rows {
-		at %= s.rows
-	}
-	n = min(n, s.rows-at)
-	at = at*s.rowStride + v.head*s.headStride
-	return s.data[at : at+(n-1)*s.rowStride+v.d], s.rowStride, n
 }

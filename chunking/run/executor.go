@@ -222,7 +222,7 @@ func (k *call) export(t *Tensor, view swa.View, donor int) {
 	for g := range y.KVHeads {
 		head := view.Head(g)
 		for p := max(base, 0); p <= k.pos; p++ {
-			copy(s.Data[(g*s.Rows+p-base)*s.Width:][:s.Width], head.Row(p))
+			head.Load(s.Data[(g*s.Rows+p-base)*s.Width:][:head.Dim()], p, 1)
 		}
 	}
 }

@@ -204,7 +204,7 @@ func importSlot(dst swa.Slot, view swa.View, base int, held swa.Span) {
 	for g := range len(dst.Data) / (dst.Rows * dst.Width) {
 		head := view.Head(g)
 		for p := max(base, held.Lo); p < held.Hi; p++ {
-			copy(dst.Data[(g*dst.Rows+p-base)*dst.Width:], head.Row(p))
+			head.Load(dst.Data[(g*dst.Rows+p-base)*dst.Width:][:head.Dim()], p, 1)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func NewANE(rules ANERules, threads int) Arithmetic {
 		return func(x float32) float32 { return round(t[half.F32ToF16(x)]) }
 	}
 	return &ane{rules: rules, rounded: rounded{
-		name: "ane", round: round, pool: kernel.SharedPool(threads),
+		name: "ane", kv: swa.Float16, round: round, pool: kernel.SharedPool(threads),
 		constant: func(c float64) float64 { return float64(half.RoundF16(float32(c))) },
 		exp:      through(t.exp), tanh: through(t.tanh), gelu: through(t.gelu),
 	}}

@@ -11,6 +11,8 @@ import (
 type Arithmetic interface {
 	// Name is the mode's name on the command line.
 	Name() string
+	// KV is the type in which keys and values are kept without a further rounding.
+	KV() swa.Elem
 	// Weight returns w as the mode stores it; ScaledWeight does so for a weight whose product is multiplied by c, and
 	// returns the factor that is still to be applied after it.
 	Weight(w quant.Matrix) quant.Matrix
@@ -32,11 +34,11 @@ type Arithmetic interface {
 	RopeTable(cos, sin []float32, pos int, freq []float32)
 	// RoPE rotates one head x [d] in place, pairs (i, i+d/2).
 	RoPE(x, cos, sin []float32)
-	// Scores is s[i] = q·K[p] for the positions p of spans, ascending; q [d].
+	// Scores is s [G, n] = q·K[p] for G query heads q [G, d] that read one KV head, and the n positions p of spans, ascending.
 	Scores(s, q []float32, k swa.View, spans []swa.Span)
 	// Softmax normalises p, one value per position of spans, in place. An empty row stays empty.
 	Softmax(p []float32, spans []swa.Span)
-	// Mix is o [d] = Σ p[i]·V[position i]; zero for an empty row.
+	// Mix is o [G, d] = Σ p[g][i]·V[position i] with p [G, n]; zero where nothing is visible.
 	Mix(o, p []float32, v swa.View, spans []swa.Span)
 	// Parallel shares rows [0, n) of a job among the mode's cores, in blocks of grain rows; a job must not call Linear.
 	Parallel(n, grain int, job Job)

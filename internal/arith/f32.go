@@ -84,20 +84,26 @@ func (a *f32) RMSNorm(y, x, gain []float32, n int, eps float64) {
 func (a *f32) VNorm(y, x []float32, n int, eps float64) { a.RMSNorm(y, x, nil, n, eps) }
 
 func (a *f32) Scores(s, q []float32, k swa.View, spans []swa.Span) {
+	d, n := k.Dim(), swa.Count(spans)
+	heads := len(q) / d
+	buf := rowBuffer(4*d + 4*heads)
+	defer rowBuffers.Put(buf)
+	rows, sums, at := (*buf)[:4*d], (*buf)[4*d:4*d+4*heads], 0
 	for _, span := range spans {
-		for p := span.Lo; p < span.Hi; {
-			rows, stride, n := k.Run(p, span.Hi-p)
-			kernel.Strided32(s[:n], rows, stride, q)
-			s, p = s[n:], p+n
+		for p := span.Lo; p < span.Hi; p += 4 {
+			count := min(4, span.Hi-p)
+			k.Load(rows, p, count)
+			kernel.Rows32(sums, rows, q, d)
+			for h := range heads {
+				copy(s[h*n+at:h*n+at+count], sums[4*h:])
+			}
+			at += count
 		}
 	}
 }
 
 func (a *f32) Softmax(p []float32, spans []swa.Span) {
-	m := a.Max(p)
-	for i, s := range p {
-		p[i] = a.exp(s - m)
-	}
+	kernel.ExpShift(p, p, a.Max(p))
 	sum := float32(sumByPosition(p, spans))
 	for i := range p {
 		p[i] /= sum
@@ -105,14 +111,22 @@ func (a *f32) Softmax(p []float32, spans []swa.Span) {
 }
 
 func (a *f32) Mix(o, p []float32, v swa.View, spans []swa.Span) {
+	d, n := v.Dim(), swa.Count(spans)
+	buf := rowBuffer(4 * d)
+	defer rowBuffers.Put(buf)
+	rows, at := (*buf)[:4*d], 0
 	clear(o)
 	for _, span := range spans {
-		for pos := span.Lo; pos < span.Hi; {
-			rows, stride, n := v.Run(pos, span.Hi-pos)
-			for i := range n {
-				kernel.Axpy(o, rows[i*stride:], p[i])
+		for pos := span.Lo; pos < span.Hi; pos += 4 {
+			count := min(4, span.Hi-pos)
+			v.Load(rows, pos, count)
+			clear(rows[count*d:])
+			for h := range len(o) / d {
+				var w [4]float32
+				copy(w[:count], p[h*n+at:])
+				kernel.Axpy4(o[h*d:(h+1)*d], rows, d, &w)
 			}
-			p, pos = p[n:], pos+n
+			at += count
 		}
 	}
 }

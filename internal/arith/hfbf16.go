@@ -18,7 +18,7 @@ type hfBF16 struct{ rounded }
 func newHFBF16(pool *kernel.Pool) *hfBF16 {
 	t := bf16Tables()
 	return &hfBF16{rounded{
-		name: "hf-bf16", round: half.RoundBF16, pool: pool,
+		name: "hf-bf16", kv: swa.BFloat16, round: half.RoundBF16, pool: pool,
 		constant: func(c float64) float64 { return float64(float32(c)) },
 		exp:      func(x float32) float32 { return half.RoundBF16(float32(Exp64(float64(x)))) },
 		tanh:     t.tanh.at,

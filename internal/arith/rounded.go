@@ -13,6 +13,7 @@ import (
 // The pinned modes embed it as it is; f32 replaces the sums.
 type rounded struct {
 	name     string
+	kv       swa.Elem
 	round    func(float32) float32 // float32 → storage
 	constant func(float64) float64 // how a Python-float constant is held
 	exp      func(float32) float32 // of one stored value, rounded
@@ -22,6 +23,8 @@ type rounded struct {
 }
 
 func (a *rounded) Name() string { return a.name }
+
+func (a *rounded) KV() swa.Elem { return a.kv }
 
 // narrow rounds a wide sum to storage: float64 → float32 → storage, two roundings in this order, everywhere.
 func (a *rounded) narrow(x float64) float32 { return a.round(float32(x)) }
@@ -164,43 +167,49 @@ func (a *rounded) RopeTable(cos, sin []float32, pos int, freq []float32) {
 }
 
 func (a *rounded) Scores(s, q []float32, k swa.View, spans []swa.Span) {
-	var wide [64]float64
+	d, n := k.Dim(), swa.Count(spans)
+	heads := len(q) / d
+	buf, wide := rowBuffer(4*d), wideBuffer(4*heads)
+	defer rowBuffers.Put(buf)
+	defer wideBuffers.Put(wide)
+	rows, sums, at := (*buf)[:4*d], (*wide)[:4*heads], 0
 	for _, span := range spans {
-		for p := span.Lo; p < span.Hi; {
-			rows, stride, n := k.Run(p, min(span.Hi-p, len(wide)))
-			kernel.Strided64(wide[:n], rows, stride, q)
-			for i, x := range wide[:n] {
-				s[i] = a.narrow(x)
+		for p := span.Lo; p < span.Hi; p += 4 {
+			count := min(4, span.Hi-p)
+			k.Load(rows, p, count)
+			kernel.Rows64(sums, rows, q, d)
+			for h := range heads {
+				for i := range count {
+					s[h*n+at+i] = a.narrow(sums[4*h+i])
+				}
 			}
-			s, p = s[n:], p+n
+			at += count
 		}
 	}
 }
-
-// mixBlock is how many columns Mix sums at a time, so that its lanes fit on the stack.
-const mixBlock = 128
 
 func (a *rounded) Mix(o, p []float32, v swa.View, spans []swa.Span) {
-	for c := 0; c < len(o); c += mixBlock {
-		a.mixColumns(o[c:min(c+mixBlock, len(o))], p, v, c, spans)
-	}
-}
-
-// mixColumns sums columns [c, c+len(o)) in 8 lanes by absolute position.
-func (a *rounded) mixColumns(o, p []float32, v swa.View, c int, spans []swa.Span) {
-	var lanes [8][mixBlock]float64
+	d, n := v.Dim(), swa.Count(spans)
+	buf, wide := rowBuffer(d), wideBuffer(8*len(o))
+	defer rowBuffers.Put(buf)
+	defer wideBuffers.Put(wide)
+	row, lanes, at := (*buf)[:d], (*wide)[:8*len(o)], 0
+	clear(lanes)
 	for _, span := range spans {
-		for pos := span.Lo; pos < span.Hi; {
-			rows, stride, n := v.Run(pos, span.Hi-pos)
-			for i := range n {
-				kernel.Axpy64(lanes[(pos+i)&7][:len(o)], rows[i*stride+c:], p[i])
+		for pos := span.Lo; pos < span.Hi; pos++ {
+			v.Load(row, pos, 1)
+			for h := range len(o) / d {
+				kernel.Axpy64(lanes[(pos&7)*len(o)+h*d:][:d], row, p[h*n+at])
 			}
-			p, pos = p[n:], pos+n
+			at++
 		}
 	}
-	for k := range o {
-		l := kernel.Lanes{lanes[0][k], lanes[1][k], lanes[2][k], lanes[3][k], lanes[4][k], lanes[5][k], lanes[6][k], lanes[7][k]}
-		o[k] = a.narrow(l.Sum())
+	for i := range o {
+		var l kernel.Lanes
+		for k := range l {
+			l[k] = lanes[k*len(o)+i]
+		}
+		o[i] = a.narrow(l.Sum())
 	}
 }
 

@@ -1,0 +1,88 @@
+package swa
+
+import (
+	"anelab/internal/half"
+	"anelab/internal/kernel"
+)
+
+// Elem is the type that a store keeps its numbers in.
+type Elem uint8
+
+// Stores of the pinned modes keep 16 bits, which are exact there; float32 may be asked to, at the price of one rounding.
+const (
+	Float32 Elem = iota
+	Float16
+	BFloat16
+)
+
+// Bytes is the size of one number.
+func (e Elem) Bytes() int {
+	if e == Float32 {
+		return 4
+	}
+	return 2
+}
+
+// cells is memory of one Elem.
+type cells struct {
+	elem Elem
+	f    []float32
+	h    []uint16
+}
+
+func newCells(e Elem, n int) cells {
+	if e == Float32 {
+		return cells{f: make([]float32, n)}
+	}
+	return cells{elem: e, h: make([]uint16, n)}
+}
+
+// len is the number of cells.
+func (c *cells) len() int { return len(c.f) + len(c.h) }
+
+// resize sets the length, keeping memory that is large enough and not its content.
+func (c *cells) resize(n int) {
+	switch {
+	case c.elem == Float32 && cap(c.f) >= n:
+		c.f = c.f[:n]
+	case c.elem != Float32 && cap(c.h) >= n:
+		c.h = c.h[:n]
+	default:
+		*c = newCells(c.elem, n)
+	}
+}
+
+// put stores numbers from cell at on.
+func (c *cells) put(at int, src []float32) {
+	switch c.elem {
+	case Float32:
+		copy(c.f[at:at+len(src)], src)
+	case Float16:
+		kernel.EncodeF16(c.h[at:at+len(src)], src)
+	default:
+		for i, v := range src {
+			c.h[at+i] = half.F32ToBF16(v)
+		}
+	}
+}
+
+// get widens cells from at on.
+func (c *cells) get(dst []float32, at int) {
+	switch c.elem {
+	case Float32:
+		copy(dst, c.f[at:at+len(dst)])
+	case Float16:
+		kernel.WidenF16(dst, c.h[at:at+len(dst)])
+	default:
+		kernel.WidenBF16(dst, c.h[at:at+len(dst)])
+	}
+}
+
+// move copies n cells of another store of the same type.
+func (c *cells) move(at int, src *cells, from, n int) {
+	if c.elem == Float32 {
+		copy(c.f[at:at+n], src.f[from:from+n])
+	} else {
+		copy(c.h[at:at+n], src.h[from:from+n])
+	}
+}
