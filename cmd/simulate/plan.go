@@ -9,6 +9,7 @@ import (
 	"anelab/anesim"
 	"anelab/chunking"
 	"anelab/cmd/simulate/internal/console"
+	"anelab/cmd/simulate/internal/timed"
 	"anelab/cmd/simulate/internal/view"
 )
 
@@ -54,6 +55,11 @@ func runPlan(_ context.Context, c *console.Console, o *planOptions) error {
 		return err
 	}
 	r := &view.Plan{Made: made(c), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
+	rows, err := readMeasurements(c, "")
+	if err != nil {
+		return err
+	}
+	timed.Rows(rows).Fill(&r.Prediction, plan, &s.device, s.modelName)
 	warn(c, r.Prediction.Warnings)
 	return o.output.emit(c, r)
 }

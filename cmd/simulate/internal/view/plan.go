@@ -68,8 +68,11 @@ func (r *Plan) measured(p *texttab.Page, c *anesim.ChunkPrediction) string {
 	if m.Rows > 1 {
 		text += fmt.Sprintf(" ×%d", m.Rows)
 	}
-	if m.CopyBack != r.Prediction.CopyBack {
+	switch {
+	case m.CopyBack != r.Prediction.CopyBack:
 		text += " " + p.Note("measured with copyback=%s; this prediction is for copyback=%s (simulate explain copyback)", m.CopyBack, r.Prediction.CopyBack)
+	case m.MedianSeconds < c.TimeRange.Lo || m.MedianSeconds > c.TimeRange.Hi:
+		text += " " + p.Note("outside the predicted range: believe the timers")
 	}
 	return text
 }
