@@ -71,8 +71,5 @@ func Wanted(f *golden.File, weights quant.DType, mode string) bool {
 	if stored != weights {
 		return false
 	}
-	if mode == "hf-bf16" {
-		return f.Run.Compute == "torch.bfloat16"
-	}
-	return f.Run.Compute == "torch.float32"
+	return (mode == "hf-bf16") == (f.Run.Compute == "torch.bfloat16")
 }
