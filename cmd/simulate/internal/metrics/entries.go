@@ -25,8 +25,9 @@ var rates = []Entry{
 	{Name: "measured", Aliases: []string{"measured_s"}, Unit: "s", Seen: "plan",
 		Short: "median of what timers said about this very chunk at this context on this device",
 		Text:  "×N is the number of timed rows behind it. A dash: nobody ran it. A footnote says when the measured build copied its caches elsewhere than the one that is priced."},
-	{Name: "rank", Seen: "sweep", Short: "place of a layout among all that the device would load, at one context",
-		Text: "Layouts that a device refuses (simulate check) are counted, not ranked. Ranks closer together than their ranges mean nothing."},
+	{Name: "rank", Aliases: []string{"untried", "refused"}, Seen: "sweep", Short: "place of a layout among all that the device is known to run, at one context",
+		Text: "Layouts that simulate check refuses are counted, not ranked; neither are those it warns of (untried), unless --untried asks for them. " +
+			"Of layouts with equal times the first in order of cuts comes first. Ranks closer together than their ranges mean nothing."},
 }
 
 // resources are what time goes to.
