@@ -115,8 +115,7 @@ func (m *Model) mlp(p *Pass, l int) {
 	ws.gate, ws.up = grow(ws.gate, n), grow(ws.up, n)
 	m.a.Linear(ws.gate, w.gate, ws.h, p.T)
 	m.a.Linear(ws.up, w.up, ws.h, p.T)
-	m.a.GELU(ws.gate, ws.gate)
-	m.a.Mul(ws.gate, ws.gate, ws.up)
+	m.a.GELUMul(ws.gate, ws.gate, ws.up)
 	m.a.Linear(ws.branch, w.down, ws.gate, p.T)
 }
 
@@ -129,7 +128,6 @@ func (m *Model) perLayerInput(p *Pass, l int) {
 		copy(ws.slice[t*n:(t+1)*n], p.PLE[t*all+l*n:])
 	}
 	m.a.Linear(ws.ple, w.pleGate, p.X, p.T)
-	m.a.GELU(ws.ple, ws.ple)
-	m.a.Mul(ws.ple, ws.ple, ws.slice)
+	m.a.GELUMul(ws.ple, ws.ple, ws.slice)
 	m.a.Linear(ws.branch, w.pleProj, ws.ple, p.T)
 }

@@ -28,6 +28,9 @@ type Model struct {
 type Options struct {
 	// Policies replaces the attention policy of single layers.
 	Policies map[int]attention.Policy
+	// Linear replaces a linear weight as the checkpoint stores it, for example by a palette; nil keeps all. The embedding table
+	// passes through it as LM head only: lookups read the checkpoint's own.
+	Linear func(name string, m quant.Matrix) (quant.Matrix, error)
 }
 
 // Load reads all weights of a checkpoint. Dense weights stay where the source maps them.
@@ -45,7 +48,7 @@ func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
 			m.freq[y.Kind] = arith.InvFreq(y.Rope.Theta, y.HeadDim, y.Rope.Pairs)
 		}
 	}
-	l := &loader{src: src, a: a}
+	l := &loader{src: src, a: a, linear: o.Linear}
 	m.w = l.load(c, layers)
 	m.Warnings = l.warnings
 	return m, l.err

@@ -12,3 +12,10 @@ type Source interface {
 	// Tensor returns the named tensor; its bytes may be part of a mapped file and stay valid while the source is open.
 	Tensor(name string) (quant.Tensor, error)
 }
+
+// MatrixSource is a Source that holds weights in a form of its own, for example packed palettes. Load asks it first.
+type MatrixSource interface {
+	Source
+	// Matrix returns the named weight ready to multiply with.
+	Matrix(name string) (quant.Matrix, error)
+}

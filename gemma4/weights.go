@@ -42,6 +42,7 @@ type modelWeights struct {
 type loader struct {
 	src      Source
 	a        arith.Arithmetic
+	linear   func(name string, m quant.Matrix) (quant.Matrix, error)
 	err      error
 	warnings []error
 }
@@ -57,14 +58,19 @@ func (l *loader) tensor(name string, shape ...int) quant.Tensor {
 		return quant.Tensor{}
 	}
 	if fmt.Sprint(t.Shape) != fmt.Sprint(shape) {
-		l.err = &format.Error{Path: l.src.Path(), Field: name, Got: fmt.Sprintf("shape %v", t.Shape), Want: fmt.Sprintf("%v", shape),
-			Fix: "do config.json and the weights belong together?"}
+		l.err = shapeError(l.src, name, t.Shape, shape)
 	}
 	return t
 }
 
 // raw is a matrix as the checkpoint stores it.
 func (l *loader) raw(name string, rows, cols int) quant.Matrix {
+	if l.err != nil {
+		return nil
+	}
+	if src, ok := l.src.(MatrixSource); ok {
+		return l.stored(src, name, [2]int{rows, cols})
+	}
 	t := l.tensor(name, rows, cols)
 	if l.err != nil {
 		return nil
@@ -76,9 +82,27 @@ func (l *loader) raw(name string, rows, cols int) quant.Matrix {
 	return m
 }
 
+// stored is a matrix that the source holds in a form of its own.
+func (l *loader) stored(src MatrixSource, name string, shape [2]int) quant.Matrix {
+	m, err := src.Matrix(name)
+	if err == nil && (m.Rows() != shape[0] || m.Cols() != shape[1]) {
+		err = shapeError(src, name, []int{m.Rows(), m.Cols()}, shape[:])
+	}
+	l.err = err
+	return m
+}
+
+func shapeError(src Source, name string, got, want []int) error {
+	return &format.Error{Path: src.Path(), Field: name, Got: fmt.Sprintf("shape %v", got), Want: fmt.Sprintf("%v", want),
+		Fix: "do config.json and the weights belong together?"}
+}
+
 // weight is a matrix as the mode stores it. Weights that do not survive the narrowing are counted, not hidden.
 func (l *loader) weight(name string, rows, cols int) quant.Matrix {
 	m := l.raw(name, rows, cols)
+	if l.err == nil && l.linear != nil {
+		m, l.err = l.linear(name, m)
+	}
 	if l.err != nil {
 		return nil
 	}
@@ -111,14 +135,12 @@ func (l *loader) vector(name string, n int) []float32 {
 func (l *loader) load(c Config, layers []Layer) *modelWeights {
 	d, p := c.HiddenSize, c.HiddenSizePerLayer
 	w := &modelWeights{embed: l.raw("embed_tokens.weight", c.VocabSize, d), norm: l.vector("norm.weight", d)}
-	if l.err == nil {
-		w.head = l.a.Weight(w.embed)
-	}
+	w.head = l.weight("embed_tokens.weight", c.VocabSize, d)
 	if p > 0 {
 		all := len(layers) * p
 		w.pleTable = l.raw("embed_tokens_per_layer.weight", c.VocabSizePerLayerInput, all)
 		w.pleNorm = l.vector("per_layer_projection_norm.weight", p)
-		if m := l.raw("per_layer_model_projection.weight", all, d); l.err == nil {
+		if m := l.weight("per_layer_model_projection.weight", all, d); l.err == nil {
 			w.pleModel, w.pleModelRest = l.a.ScaledWeight(m, invSqrt(d))
 		}
 	}

@@ -24,6 +24,8 @@ type Arithmetic interface {
 
 	// Linear is y = x·Wᵀ for t rows: x [t, Cols] → y [t, Rows]. Row results do not depend on t.
 	Linear(y []float32, w quant.Matrix, x []float32, t int)
+	// GELUMul is y = gelu(x) ⊙ z, in the roundings of GELU and Mul.
+	GELUMul(y, x, z []float32)
 	// RMSNorm norms rows of length n: y = x·(mean(x²)+eps)^−½·gain; gain [n], or nil for none.
 	RMSNorm(y, x, gain []float32, n int, eps float64)
 	// VNorm is the gain-free norm of values.

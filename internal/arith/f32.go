@@ -33,6 +33,10 @@ func (a *f32) EmbeddingScale(y, row []float32, scale float64) { a.Scale(y, row, 
 
 func (a *f32) Linear(y []float32, w quant.Matrix, x []float32, t int) {
 	checkLinear(y, w, x, t)
+	if p, ok := w.(*quant.Packed); ok {
+		a.palette(y, p, x, t)
+		return
+	}
 	j := jobs32.Get().(*linear32)
 	*j = linear32{y: y, x: x, w: w, t: t}
 	a.pool.Do(w.Rows(), grain(w, t), j)
@@ -82,6 +86,8 @@ func (a *f32) RMSNorm(y, x, gain []float32, n int, eps float64) {
 }
 
 func (a *f32) VNorm(y, x []float32, n int, eps float64) { a.RMSNorm(y, x, nil, n, eps) }
+
+func (a *f32) GELUMul(y, x, z []float32) { kernel.GELUMul(y, x, z) }
 
 func (a *f32) Scores(s, q []float32, k swa.View, spans []swa.Span) {
 	d, n := k.Dim(), swa.Count(spans)

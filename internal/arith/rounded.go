@@ -72,6 +72,11 @@ func (a *rounded) Exp(y, x []float32)  { a.apply(y, x, a.exp) }
 func (a *rounded) Tanh(y, x []float32) { a.apply(y, x, a.tanh) }
 func (a *rounded) GELU(y, x []float32) { a.apply(y, x, a.gelu) }
 
+func (a *rounded) GELUMul(y, x, z []float32) {
+	a.GELU(y, x)
+	a.Mul(y, y, z)
+}
+
 func (a *rounded) Max(x []float32) float32 {
 	m := float32(math.Inf(-1))
 	for _, v := range x {
@@ -107,6 +112,12 @@ func (a *rounded) LayerNorm(y, x []float32, eps float64) {
 // Linear gives each core a range of output rows; a row is decoded once and multiplied with every x.
 func (a *rounded) Linear(y []float32, w quant.Matrix, x []float32, t int) {
 	checkLinear(y, w, x, t)
+	if p, ok := w.(*quant.Packed); ok && t < paletteBatch {
+		for i := range t {
+			a.paletteWide(y[i*w.Rows():(i+1)*w.Rows()], p, x[i*w.Cols():(i+1)*w.Cols()])
+		}
+		return
+	}
 	j := jobs64.Get().(*linear64)
 	*j = linear64{a: a, y: y, x: x, w: w, t: t}
 	a.pool.Do(w.Rows(), grain(w, t), j)

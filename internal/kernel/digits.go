@@ -82,44 +82,37 @@ func setBlock(dst []byte, x []float32) {
 	putFloat(dst[16:], scale*256)
 }
 
-// Palette4Rows is y = x·Wᵀ for the rows of groups [lo, hi) of m, both even: y [T, (hi−lo)·32]. Exact within a block of 128 inputs
-// but for the rounding of inputs to 24 bits, so a result depends neither on T nor on the path.
+// Palette4Rows is y = x·Wᵀ for the rows of groups [lo, hi) of m, both even; y [T, Rows] is written only there. Exact within a block
+// of 128 inputs but for the rounding of inputs to 24 bits, so a result depends neither on T nor on the path.
 func Palette4Rows(y []float32, m *Palette4, x *Digits, lo, hi int) {
-	width := (hi - lo) * GroupRows
-	if len(y) != x.rows*width || lo%2 != 0 || hi%2 != 0 || hi > m.Groups() || x.blocks != m.Blocks() {
-		panic("kernel: Palette4Rows: want an even range of groups, 32 results for each and input, and inputs of the matrix's width")
+	if len(y) != x.rows*m.Rows || lo%2 != 0 || hi%2 != 0 || hi > m.Groups() || x.blocks != m.Blocks() {
+		panic("kernel: Palette4Rows: want y [T, Rows], an even range of groups, and inputs of the matrix's width")
 	}
+	var tile [4 * 2 * GroupRows]float32
 	for g := lo; g < hi; g += 2 {
-		t := 0
-		for ; t+4 <= x.rows; t += 4 {
-			gemm4(y, m, x, place{g, t, (g - lo) * GroupRows, width})
-		}
-		for ; t < x.rows; t++ {
-			out := y[t*width+(g-lo)*GroupRows:][:2*GroupRows]
-			if !gemv4Fast(out, m, x, g, t) {
-				gemv4Go(out, m, x, g, t)
-				gemv4Go(out[GroupRows:], m, x, g+1, t)
+		first := g * GroupRows
+		last := min(first+2*GroupRows, m.Rows)
+		for t := 0; t < x.rows; t += 4 {
+			n := min(4, x.rows-t)
+			pairOfGroups(&tile, m, x, [3]int{g, t, n})
+			for i := range n {
+				copy(y[(t+i)*m.Rows+first:(t+i)*m.Rows+last], tile[i*2*GroupRows:])
 			}
 		}
 	}
 }
 
-// place says where a tile of results belongs: groups g and g+1, inputs t to t+3, column at of rows that are width wide.
-type place struct{ g, t, at, width int }
-
-// gemm4 multiplies two groups with four inputs.
-func gemm4(y []float32, m *Palette4, x *Digits, p place) {
-	var tile [4 * GroupRows]float32
-	for g := p.g; g < p.g+2; g++ {
-		at := p.at + (g-p.g)*GroupRows
-		if gemm4Fast(tile[:], m, x.data[p.t*x.rowBytes():], x.rowBytes(), g) {
-			for i := range 4 {
-				copy(y[(p.t+i)*p.width+at:], tile[i*GroupRows:(i+1)*GroupRows])
-			}
-			continue
-		}
-		for i := range 4 {
-			gemv4Go(y[(p.t+i)*p.width+at:], m, x, g, p.t+i)
+// pairOfGroups fills tile [4, 64] with groups g and g+1 times inputs t … t+n−1; at is g, t, n.
+func pairOfGroups(tile *[8 * GroupRows]float32, m *Palette4, x *Digits, at [3]int) {
+	g, t, n := at[0], at[1], at[2]
+	if n == 4 && gemm4Fast(tile, m, x, g, t) {
+		return
+	}
+	for i := range n {
+		out := tile[i*2*GroupRows:][:2*GroupRows]
+		if !gemv4Fast(out, m, x, g, t+i) {
+			gemv4Go(out, m, x, g, t+i)
+			gemv4Go(out[GroupRows:], m, x, g+1, t+i)
 		}
 	}
 }

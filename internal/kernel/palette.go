@@ -52,6 +52,14 @@ func (m *Palette4) Set(r, k int, index byte) {
 	m.Packed[at] = m.Packed[at]&^(15<<shift) | index<<shift
 }
 
+// SetRow stores the indices of row r, which must be zero before.
+func (m *Palette4) SetRow(r int, index []byte) {
+	base := r/GroupRows*m.Stride() + r%GroupRows*4
+	for k, i := range index {
+		m.Packed[base+k/8*128+k%8/2] |= i << (k % 2 * 4)
+	}
+}
+
 // Index returns the index of row r, input k.
 func (m *Palette4) Index(r, k int) byte {
 	at, shift := m.at(r, k)

@@ -142,12 +142,14 @@ func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool {
 //go:noescape
 func gemv4VNNI(y *float32, packed *byte, stride int, tables, x *byte, blocks int)
 
-// gemm4Fast multiplies group g with four inputs, digits apart bytes from one another: y [4, 32].
-func gemm4Fast(y []float32, m *Palette4, x []byte, apart, g int) bool {
+// gemm4Fast fills tile [4, 64] with groups g and g+1 times inputs t … t+3.
+func gemm4Fast(tile *[8 * GroupRows]float32, m *Palette4, x *Digits, g, t int) bool {
 	if active != avx512 || !hasVNNI {
 		return false
 	}
-	gemm4VNNI(&y[0], &m.Packed[g*m.Stride()], &m.tables[g*groupTable], &x[0], apart, m.Blocks())
+	for k := range 2 {
+		gemm4VNNI(&tile[k*GroupRows], &m.Packed[(g+k)*m.Stride()], &m.tables[(g+k)*groupTable], &x.data[t*x.rowBytes()], x.rowBytes(), m.Blocks())
+	}
 	return true
 }
 

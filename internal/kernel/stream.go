@@ -62,24 +62,36 @@ func Axpy4(y, x []float32, stride int, p *[4]float32) {
 	}
 }
 
-// ExpShift is y[i] = e^(x[i]−m) in float32 arithmetic, relative error below 3e-7; y may be x.
+// ExpShift is y[i] = e^(x[i]−m) in float32 arithmetic, relative error below 3e-7; y may be x. A result depends on its own operand
+// only: the last few elements go through the same code as the others.
 func ExpShift(y, x []float32, m float32) {
 	y = y[:len(x)]
 	n := len(x) &^ 15
 	if n > 0 && !expShiftFast(y[:n], x[:n], m) {
 		n = 0
 	}
+	var tail [16]float32
+	if copy(tail[:], x[n:]) > 0 && len(x)-n < len(tail) && expShiftFast(tail[:], tail[:], m) {
+		copy(y[n:], tail[:])
+		return
+	}
 	for i := n; i < len(x); i++ {
 		y[i] = float32(math.Exp(float64(x[i] - m)))
 	}
 }
 
-// GELUMul is y[i] = gelu(x[i])·z[i] with the tanh form of GELU in float32 arithmetic; y may be an operand.
+// GELUMul is y[i] = gelu(x[i])·z[i] with the tanh form of GELU in float32 arithmetic; y may be an operand. As with ExpShift, a
+// result depends on its own operands only.
 func GELUMul(y, x, z []float32) {
 	y, z = y[:len(x)], z[:len(x)]
 	n := len(x) &^ 15
 	if n > 0 && !geluMulFast(y[:n], x[:n], z[:n]) {
 		n = 0
+	}
+	var a, b [16]float32
+	if copy(b[:], z[n:]); copy(a[:], x[n:]) > 0 && len(x)-n < len(a) && geluMulFast(a[:], a[:], b[:]) {
+		copy(y[n:], a[:])
+		return
 	}
 	for i := n; i < len(x); i++ {
 		v := float64(x[i])

@@ -122,3 +122,19 @@ func TestExpShiftAndGELUMul(t *testing.T) { // oracle: float64 math
 		require.Zero(t, inf[0])
 	})
 }
+
+func TestElementsDoNotDependOnTheirPlace(t *testing.T) { // invariant: the same operand gives the same bits anywhere in a slice
+	onEveryPath(t, func(t *testing.T) {
+		x := normal(rand.New(rand.NewPCG(23, 24)), 41)
+		e, g := make([]float32, 41), make([]float32, 41)
+		ExpShift(e, x, 0.5)
+		GELUMul(g, x, x)
+		for i := range x {
+			one := []float32{x[i]}
+			ExpShift(one, one, 0.5)
+			require.Equal(t, e[i], one[0])
+			GELUMul(one, x[i:i+1], x[i:i+1])
+			require.Equal(t, g[i], one[0])
+		}
+	})
+}

@@ -192,6 +192,11 @@ func (f *faulty) GELU(y, x []float32) {
 	}
 }
 
+func (f *faulty) GELUMul(y, x, z []float32) {
+	f.GELU(y, x)
+	f.Mul(y, y, z)
+}
+
 // skipping is a source in which one layer adds nothing to the stream.
 type skipping struct {
 	gemma4.Source

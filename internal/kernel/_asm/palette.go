@@ -108,11 +108,12 @@ func gemv4Vector(a *asm, v int) {
 	}
 }
 
-// gemm4 multiplies one group of 32 rows with four inputs: the sums of gemv4, so the same bits.
+// gemm4 multiplies one group of 32 rows with four inputs: the sums of gemv4, so the same bits. Results of an input are 256 bytes
+// apart.
 //
 //	Z0–Z23   sums A, B, C of two vectors × four inputs     Z24, Z25  tables   Z26  mask   Z27–Z31 scratch
 func gemm4(a *asm) {
-	a.text("y[4][32] = one group of 32 rows times four inputs", "gemm4VNNI", 48)
+	a.text("y[4][64], columns 0–31 = one group of 32 rows times four inputs", "gemm4VNNI", 48)
 	a.op("MOVQ y+0(FP), DI")
 	a.op("MOVQ packed+8(FP), R8")
 	a.op("MOVQ tables+16(FP), R10")
@@ -129,7 +130,7 @@ func gemm4(a *asm) {
 	a.op("VPBROADCASTD AX, Z26")
 	a.op("VPXORQ Z27, Z27, Z27")
 	for i := range 8 {
-		a.op("VMOVUPS Z27, %d(DI)", 64*i)
+		a.op("VMOVUPS Z27, %d(DI)", 256*(i/2)+64*(i%2))
 	}
 	a.label("block")
 	for t := range 4 {
@@ -161,8 +162,8 @@ func gemm4(a *asm) {
 			a.op("VMULPS Z27, Z%d, Z%d", sumA, sumA)
 			a.op("VMULPS Z28, Z%d, Z%d", sumC, sumC)
 			a.op("VADDPS Z%d, Z%d, Z%d", sumC, sumA, sumA)
-			a.op("VADDPS %d(DI), Z%d, Z%d", 128*t+64*v, sumA, sumA)
-			a.op("VMOVUPS Z%d, %d(DI)", sumA, 128*t+64*v)
+			a.op("VADDPS %d(DI), Z%d, Z%d", 256*t+64*v, sumA, sumA)
+			a.op("VMOVUPS Z%d, %d(DI)", sumA, 256*t+64*v)
 		}
 		a.op("ADDQ BX, %s", inputs[t])
 	}
@@ -170,8 +171,8 @@ func gemm4(a *asm) {
 	a.op("JNZ block")
 	a.op("VBROADCASTSS 32(R10), Z27")
 	for i := range 8 {
-		a.op("VMULPS %d(DI), Z27, Z28", 64*i)
-		a.op("VMOVUPS Z28, %d(DI)", 64*i)
+		a.op("VMULPS %d(DI), Z27, Z28", 256*(i/2)+64*(i%2))
+		a.op("VMOVUPS Z28, %d(DI)", 256*(i/2)+64*(i%2))
 	}
 	a.op("VZEROUPPER")
 	a.op("RET")
