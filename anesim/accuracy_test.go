@@ -2,11 +2,9 @@ package anesim_test
 
 import (
 	"bytes"
-	"encoding/csv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,54 +90,6 @@ func TestShuffledTimesPredictNothing(t *testing.T) {
 	c, err := anesim.Calibrate(rows, options(t))
 	require.NoError(t, err)
 	require.Greater(t, float64(c.LOO.ChunkRaw.Median), 15.0)
-}
-
-// oracle: effects.csv, same-session A/B runs. The error is what the model says the change does less what it did.
-func TestMergingTwoChunksPaysWhatWasMeasured(t *testing.T) {
-	sync := anesim.Workload{CopyBack: anesim.CopyBackSync}
-	effects := effectDeltas(t)
-	merged := func(x anesim.Prediction) float64 { return x.Chunks[1].TimeS }
-	pair := func(x anesim.Prediction) float64 { return x.Chunks[1].TimeS + x.Chunks[2].TimeS }
-	step := func(x anesim.Prediction) float64 { return x.TimeS }
-	for _, c := range []struct {
-		effect, device string
-		w              anesim.Workload
-		before, after  func(anesim.Prediction) float64
-	}{
-		{"layout-4to3-iphone-tps", "iphone17pro", sync, step, step},
-		{"layout-4to3-iphone-merged", "iphone17pro", sync, pair, merged},
-		{"layout-4to3-mac-tps", "mac", sync, step, step},
-		{"layout-4to3-mac-merged", "mac", sync, pair, merged},
-		{"layout-4to3-mac-topo", "mac", anesim.Workload{}, step, step},
-	} {
-		t.Run(c.effect, func(t *testing.T) {
-			got := c.after(predict(t, "@3way", c.device, c.w)) - c.before(predict(t, "@4way", c.device, c.w))
-			want, ok := effects[c.effect]
-			require.True(t, ok)
-			t.Logf("predicted %.2f ms, measured %.2f ms", 1e3*got, 1e3*want)
-			require.Negative(t, got)
-			require.InDelta(t, want, got, 0.7e-3)
-		})
-	}
-}
-
-// effectDeltas reads after − before in seconds, for effects in ms and in tok/s.
-func effectDeltas(t testing.TB) map[string]float64 {
-	records, err := csv.NewReader(bytes.NewReader(read(t, "measured", "effects.csv"))).ReadAll()
-	require.NoError(t, err)
-	all := map[string]float64{}
-	for _, r := range records {
-		before, err1 := strconv.ParseFloat(r[4], 64)
-		after, err2 := strconv.ParseFloat(r[5], 64)
-		switch {
-		case err1 != nil || err2 != nil:
-		case r[6] == "ms":
-			all[r[0]] = (after - before) / 1e3
-		case r[6] == "tok/s":
-			all[r[0]] = 1/after - 1/before
-		}
-	}
-	return all
 }
 
 // oracle: the sessions themselves: 31.2 ms and 28.7 ms of chunks, 31.4 and 34.2 tok/s.

@@ -58,6 +58,18 @@ func CheckSubject(s Subject) []Finding {
 	return worstFirst(checkSubject(s))
 }
 
+// WorstVerdict is the worst verdict on a program, "" if no predicate is met: [CheckSubject] for a million programs.
+func WorstVerdict(s Subject) Verdict {
+	var worst Verdict
+	records := predicates()
+	for i := range records {
+		if r := &records[i]; (worst == "" || rank[r.Verdict] < rank[worst]) && r.Meets(s) {
+			worst = r.Verdict
+		}
+	}
+	return worst
+}
+
 func checkSubject(s Subject) []Finding {
 	found, records := []Finding{}, predicates()
 	for i := range records {

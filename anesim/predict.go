@@ -11,9 +11,13 @@ import (
 // copied back behind the calls.
 type Workload struct {
 	CopyBack CopyBack // "" = async
+	KV       KVForm   // where caches live; a state has nothing to copy back
 }
 
 func (w Workload) copyBack() CopyBack {
+	if w.KV != KVExplicit {
+		return CopyBackNone
+	}
 	if w.CopyBack == "" {
 		return CopyBackAsync
 	}

@@ -36,3 +36,13 @@ func (pr *Pricer) chunk(c *chunking.Chunk, m *chunking.Model) float64 {
 	}
 	return s
 }
+
+// ChunkSeconds is the time of one chunk's call, but for what it pays when it comes right behind the chunk that wrote its
+// imports: [Pricer.FirstImportSeconds].
+func (pr *Pricer) ChunkSeconds(c *chunking.Chunk, m *chunking.Model) float64 { return pr.chunk(c, m) }
+
+// FirstImportSeconds is paid by a chunk that imports keys and values if the chunk before it exported any.
+func (pr *Pricer) FirstImportSeconds() float64 { return pr.device.Constants[HandoffFirst].Value }
+
+// HostSeconds is the time per token outside the chunk calls.
+func (pr *Pricer) HostSeconds(context int) float64 { return pr.device.hostSeconds(context) }
