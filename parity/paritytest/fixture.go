@@ -32,7 +32,7 @@ func Load(t testing.TB, path, mode string) *gemma4.Model {
 	src, err := checkpoint.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { src.Close() })
-	a, err := arith.New(mode, 1)
+	a, err := arith.New(mode, 0)
 	require.NoError(t, err)
 	m, err := gemma4.Load(src.Config, src, a, gemma4.Options{})
 	require.NoError(t, err)
