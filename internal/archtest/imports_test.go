@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"internal/archtest":               {},
 
 	"quant":     {"internal/half", "internal/kernel"},
-	"swa":       {"internal/half"},
+	"swa":       {"internal/half", "internal/kernel"},
 	"attention": {"swa", "internal/arith"},
 	"gemma4":    {"attention", "swa", "quant", "internal/arith"},
 
