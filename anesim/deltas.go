@@ -137,7 +137,7 @@ func timed(i int, chunks []int) bool {
 func (d *Device) difference(out *Delta, before, after []chunkEstimate) float64 {
 	var q Quantities
 	var variance float64
-	for sign, side := range map[float64][]chunkEstimate{-1: before, 1: after} {
+	add := func(sign float64, side []chunkEstimate) {
 		for _, e := range side {
 			out.PredictS += sign * e.seconds
 			variance += square(d.Noise.Chunk*e.seconds) + square(e.form)
@@ -146,5 +146,7 @@ func (d *Device) difference(out *Delta, before, after []chunkEstimate) float64 {
 			}
 		}
 	}
+	add(-1, before)
+	add(1, after)
 	return math.Sqrt(variance + d.variance(&q) + square(d.Noise.Session*out.PredictS))
 }

@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"anesim":          {"chunking", "anesim/evidence"},
 	"anesim/evidence": {},
 	"anesim/devices":  {"anesim"},
+	"anesim/search":   {"anesim", "chunking", "quant"},
 
 	"coreml":                {},
 	"coreml/mil":            {"internal/half"},
