@@ -9,6 +9,9 @@ import (
 // CheckDescription looks for the first thing in which a description and a program disagree: functions, names of ports and states,
 // element types and shapes. The error is a *[Fault].
 func CheckDescription(p *Program, d *Description) error {
+	if d == nil {
+		d = &Description{}
+	}
 	for _, f := range d.Functions {
 		if p.Function(f.Name) == nil {
 			return &Fault{Rule: ErrDescription, Function: f.Name, Got: "described, but not in the program"}

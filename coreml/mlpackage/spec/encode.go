@@ -148,14 +148,18 @@ func (e *encoder) dimension(d int64) {
 
 // value writes a value, as it was read if it had unknown fields and has not changed since.
 func (e *encoder) value(v *mil.Value) {
-	if e.kept != nil {
+	b := v.Blob()
+	if placed := e.places[v]; placed != nil {
+		b = placed
+	}
+	if e.kept != nil && b == v.Blob() {
 		if raw, ok := e.kept.values[v]; ok && rereadValue(raw).Equal(v) {
 			e.buf = append(e.buf, raw...)
 			return
 		}
 	}
 	e.nest(2, func() { e.typ(&v.Type) })
-	if b := v.Blob(); b != nil {
+	if b != nil {
 		e.nest(5, func() {
 			e.text(1, b.File)
 			e.integer(2, int64(b.Offset))

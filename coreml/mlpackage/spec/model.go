@@ -132,9 +132,12 @@ func describe(m *Model) {
 	}
 }
 
+// Places says where in weights files constants lie that the program holds otherwise.
+type Places map[*mil.Value]*mil.Blob
+
 // Encode writes a model. Fields kept from reading are written behind the known ones of their message.
-func Encode(m *Model) []byte {
-	e := &encoder{kept: m.Kept}
+func Encode(m *Model, places Places) []byte {
+	e := &encoder{kept: m.Kept, places: places}
 	e.integer(1, int64(m.Program.SpecVersion))
 	e.nest(2, func() { e.description(m.Description) })
 	if m.Updatable {
@@ -148,7 +151,8 @@ func Encode(m *Model) []byte {
 // encoder writes the messages of a model.
 type encoder struct {
 	writer
-	kept *Kept
+	kept   *Kept
+	places Places
 }
 
 // raw writes the fields kept for a part.
