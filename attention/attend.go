@@ -45,7 +45,7 @@ func Attend(a arith.Arithmetic, q Query, s *Scratch, probs Probs) {
 func (q *Query) heads(a arith.Arithmetic, s *Scratch, r [2]int, probs Probs) {
 	d, n := q.HeadDim, swa.Count(s.spans)
 	perKV := len(q.Q) / d / q.KVHeads
-	p, kv := s.room((r[1]-r[0])*n), r[0]/perKV
+	p, kv := s.Room((r[1]-r[0])*n), r[0]/perKV
 	a.Scores(p, q.Q[r[0]*d:r[1]*d], q.Keys.Head(kv), s.spans)
 	for h := r[0]; h < r[1]; h++ {
 		row := p[(h-r[0])*n:][:n]
@@ -57,10 +57,22 @@ func (q *Query) heads(a arith.Arithmetic, s *Scratch, r [2]int, probs Probs) {
 	a.Mix(q.Out[r[0]*d:r[1]*d], p, q.Values.Head(kv), s.spans)
 }
 
-// room returns a buffer for n scores, grown in large steps so that a growing context seldom allocates.
-func (s *Scratch) room(n int) []float32 {
+// Room returns a buffer of n values, grown in large steps so that a growing context seldom allocates.
+func (s *Scratch) Room(n int) []float32 {
 	if cap(s.scores) < n {
 		s.scores = make([]float32, n, max(2*n, 1024))
 	}
 	return s.scores[:n]
+}
+
+// Slice returns the positions number lo to hi−1 of spans, as spans; valid until the next call.
+func (s *Scratch) Slice(spans []swa.Span, lo, hi int) []swa.Span {
+	s.spans = s.spans[:0]
+	for _, span := range spans {
+		if lo < span.Len() && hi > 0 {
+			s.spans = append(s.spans, swa.Span{Lo: span.Lo + max(lo, 0), Hi: min(span.Lo+hi, span.Hi)})
+		}
+		lo, hi = lo-span.Len(), hi-span.Len()
+	}
+	return s.spans
 }

@@ -93,3 +93,16 @@ func TestSWA11WindowHoldsOnAStoreThatKeepsEverything(t *testing.T) { // hand: 20
 	require.Len(t, probs[0], 4)
 	require.Equal(t, []float32{17.5}, out)
 }
+
+func TestSliceOfSpans(t *testing.T) { // hand: spans 2…4 and 10…14 hold positions number 0…2 and 3…7
+	spans := []swa.Span{{Lo: 2, Hi: 5}, {Lo: 10, Hi: 15}}
+	var s Scratch
+	for want, r := range map[[4]int][2]int{{2, 5, 10, 15}: {0, 8}, {3, 5, 10, 11}: {1, 4}, {12, 15, 0, 0}: {5, 8}, {2, 3, 0, 0}: {0, 1}} {
+		got := s.Slice(spans, r[0], r[1])
+		require.Equal(t, swa.Span{Lo: want[0], Hi: want[1]}, got[0])
+		require.Equal(t, want[3] > 0, len(got) == 2)
+		if len(got) == 2 {
+			require.Equal(t, swa.Span{Lo: want[2], Hi: want[3]}, got[1])
+		}
+	}
+}

@@ -41,7 +41,7 @@ func (m *Model) attention(p *Pass, l int) {
 	m.a.RMSNorm(ws.q, ws.q, w.qNorm, y.HeadDim, m.Config.RMSNormEps)
 	m.rotate(p, y, ws.q)
 	p.tap(PointQ, l, ws.q, dims{p.T, y.Heads, y.HeadDim})
-	if y.OwnsKV() {
+	if y.OwnsKV() && p.staged != l+1 {
 		m.keysValues(p, l)
 	}
 	store := p.Stores[y.KVSource]
@@ -68,6 +68,14 @@ func (m *Model) keysValues(p *Pass, l int) {
 	p.Stores[l].Stage(p.First, ws.k, ws.v)
 }
 
+// remember does of layer l only what later positions need: it stages the keys and values of the stream.
+func (m *Model) remember(p *Pass, l int) {
+	d := m.Config.HiddenSize
+	p.ws.h = grow(p.ws.h, p.T*d)
+	m.a.RMSNorm(p.ws.h, p.X, m.w.layers[l].inputNorm, d, m.Config.RMSNormEps)
+	m.keysValues(p, l)
+}
+
 // rotate applies RoPE to every head of x [T, heads, d].
 func (m *Model) rotate(p *Pass, y Layer, x []float32) {
 	d, r := y.HeadDim, p.Rope[y.Kind]
@@ -78,8 +86,13 @@ func (m *Model) rotate(p *Pass, y Layer, x []float32) {
 	}
 }
 
-// attend runs the policy of layer y for every token, shared among the cores.
+// attend runs the policy of layer y for every token, shared among the cores: by token, or by position and column when there
+// is one.
 func (m *Model) attend(p *Pass, y Layer, store swa.Store) {
+	if p.T == 1 && p.Trace == nil {
+		m.attendOne(p, y, store)
+		return
+	}
 	j := &p.ws.job
 	j.m, j.p, j.l, j.k, j.v = m, p, y, store.Keys(), store.Values()
 	if p.Trace != nil {

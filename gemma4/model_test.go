@@ -101,6 +101,51 @@ func TestBatchDoesNotChangeResults(t *testing.T) { // invariant: SWA-07, SWA-08:
 	}
 }
 
+func TestSkippingWhatAPromptDoesNotNeedIsExact(t *testing.T) { // invariant: a listener makes every row go all the way
+	shared, none := gemmatest.Config(), gemmatest.Config()
+	none.NumKVSharedLayers, none.UseDoubleWideMLP = 0, false
+	for name, c := range map[string]gemma4.Config{"shared": shared, "every layer owns": none} {
+		for _, mode := range arith.Modes {
+			m := load(t, c, gemmatest.New(c, 3), mode)
+			for _, n := range []int{1, 2, 7, 8, 23} {
+				full, skip := newState(t, m, 40), newState(t, m, 40)
+				full.Listen(func(gemma4.Tap) {})
+				want, err := full.Prefill(background, prompt(n))
+				require.NoError(t, err)
+				skip.SetBatch(9)
+				got, err := skip.Prefill(background, prompt(n))
+				require.NoError(t, err)
+				require.Equal(t, want, got, "%s %s: %d tokens", name, mode, n)
+				want, err = full.Step(background, 5)
+				require.NoError(t, err)
+				got, err = skip.Step(background, 5)
+				require.NoError(t, err)
+				require.Equal(t, want, got, "%s %s: the step after %d tokens", name, mode, n)
+			}
+		}
+	}
+}
+
+func TestOneTokenAttentionIsShared(t *testing.T) { // invariant: steps past several blocks of positions = one call over all, any threads
+	c := gemmatest.Config()
+	for _, mode := range arith.Modes {
+		m := load(t, c, gemmatest.New(c, 3), mode)
+		const n = 530
+		full := newState(t, m, n)
+		full.SetBatch(n)
+		want, err := full.Prefill(background, prompt(n))
+		require.NoError(t, err)
+		want = slices.Clone(want)
+		for _, threads := range []int{1, 3} {
+			a, err := arith.New(mode, threads)
+			require.NoError(t, err)
+			m, err := gemma4.Load(c, gemmatest.New(c, 3), a, gemma4.Options{})
+			require.NoError(t, err)
+			require.Equal(t, want, logitsOf(t, m, prompt(n), n-1, 1), "%s, %d threads", mode, threads)
+		}
+	}
+}
+
 func TestKVS01KVS06SharedLayersReadOnlyTheirDonor(t *testing.T) {
 	c := gemmatest.Config()
 	src := gemmatest.New(c, 1)
@@ -231,8 +276,6 @@ func TestROPE03IdentityTailOfFullLayers(t *testing.T) { // hand: d = 20, factor 
 	c := gemmatest.Config()
 	src := gemmatest.New(c, 1)
 	taps := trace(t, load(t, c, src, "f32"), prompt(8))
-	k := src.Values("layers.4.self_attn.k_norm.weight")
-	_ = k
 	cos, sin := taps["rope_cos.full.-1"], taps["rope_sin.full.-1"]
 	for p := range 8 {
 		for i := range 10 {

@@ -19,7 +19,8 @@ type Pass struct {
 	Stores []swa.Store // [L]; a layer reads Stores[KVSource] and, as owner, stages into it
 	Trace  Tracer      // nil when nobody listens
 
-	ws *Workspace
+	ws     *Workspace
+	staged int // one more than the layer whose keys and values are staged already; 0 for none
 }
 
 // RopeRows are the rotary tables of a call's positions.
@@ -37,6 +38,8 @@ type Workspace struct {
 	proj       []float32 // [T, L, P]
 	rope       [2]RopeRows
 	job        attendJob
+	one        oneJob
+	tail       Pass // the last token of a prompt, when the others are done
 }
 
 // grow returns s with length n, reallocated only when it is too small.
@@ -90,13 +93,28 @@ func (m *Model) RunLayers(ctx context.Context, p *Pass, lo, hi int) error {
 	return nil
 }
 
+// last narrows the pass to its last token, whose keys and values of layer l are staged with those of the others.
+func (m *Model) last(p *Pass, l int) *Pass {
+	t, ws := p.T-1, p.ws
+	q := &ws.tail
+	*q = Pass{First: p.First + t, T: 1, Stores: p.Stores, Trace: p.Trace, ws: ws, staged: l + 1}
+	q.X = p.X[t*m.Config.HiddenSize:]
+	if n := len(m.Layers) * m.Config.HiddenSizePerLayer; n > 0 {
+		q.PLE = p.PLE[t*n:]
+	}
+	for kind, r := range p.Rope {
+		d := 2 * len(m.freq[kind])
+		q.Rope[kind] = RopeRows{Cos: r.Cos[t*d:], Sin: r.Sin[t*d:]}
+	}
+	return q
+}
+
 // attendJob is the attention of one layer; a row of the job is one token.
 type attendJob struct {
 	m    *Model
 	p    *Pass
 	l    Layer
 	k, v swa.View
-	mu   sync.Mutex
 	seen []float32 // probabilities [H, T, positions] when traced
 }
 

@@ -106,16 +106,24 @@ func (s *State) Prefill(ctx context.Context, tokens []int) ([]float32, error) {
 		return nil, err
 	}
 	for len(tokens) > s.batch {
-		if err := s.call(ctx, tokens[:s.batch]); err != nil {
+		if err := s.call(ctx, tokens[:s.batch], inner); err != nil {
 			return nil, err
 		}
 		tokens = tokens[s.batch:]
 	}
-	if err := s.call(ctx, tokens); err != nil {
+	if err := s.call(ctx, tokens, final); err != nil {
 		return nil, err
 	}
 	return s.head()
 }
+
+// part says what a call is needed for.
+type part uint8
+
+const (
+	inner part = iota // only what its tokens leave behind
+	final             // also the logits that follow its last token
+)
 
 // Step feeds one token and returns the logits [V] that follow it.
 func (s *State) Step(ctx context.Context, token int) ([]float32, error) {
@@ -143,8 +151,41 @@ func (s *State) check(tokens []int) error {
 	return nil
 }
 
-// call runs one batch through all layers and commits it.
-func (s *State) call(ctx context.Context, tokens []int) error {
+// layers carries a batch through the model. A layer above the last owner of keys and values leaves nothing behind, so only the
+// last token of a prompt needs it; of that owner the others need the keys and values alone (spec perf.md §6.1). Rows do not
+// depend on one another's presence, so the result is the same bit for bit. When somebody listens, every row goes all the way.
+func (s *State) layers(ctx context.Context, p *Pass, what part) error {
+	m, donor := s.model, s.model.lastOwner()
+	if p.Trace != nil || p.T == 1 && what == final {
+		return m.RunLayers(ctx, p, 0, len(m.Layers))
+	}
+	if err := m.RunLayers(ctx, p, 0, donor); err != nil {
+		return err
+	}
+	m.remember(p, donor)
+	if what == inner {
+		return nil
+	}
+	q := m.last(p, donor)
+	if err := m.RunLayers(ctx, q, donor, len(m.Layers)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// lastOwner is the highest layer that computes keys and values.
+func (m *Model) lastOwner() int {
+	last := 0
+	for i, y := range m.Layers {
+		if y.OwnsKV() {
+			last = i
+		}
+	}
+	return last
+}
+
+// call runs one batch through the layers and commits it.
+func (s *State) call(ctx context.Context, tokens []int, what part) error {
 	m, p := s.model, &s.pass
 	*p = Pass{First: s.Next(), T: len(tokens), Stores: s.stores, Trace: s.tracer}
 	m.Begin(p, &s.ws)
@@ -160,7 +201,7 @@ func (s *State) call(ctx context.Context, tokens []int) error {
 		m.CombinePLE(p.PLE, s.ws.proj, p.X)
 		p.tap(PointPLE, -1, p.PLE, dims{p.T, len(m.Layers), m.Config.HiddenSizePerLayer})
 	}
-	if err := m.RunLayers(ctx, p, 0, len(m.Layers)); err != nil {
+	if err := s.layers(ctx, p, what); err != nil {
 		return err
 	}
 	for _, st := range s.stores {
