@@ -5,13 +5,15 @@ import (
 	"strings"
 	"unicode"
 
+	"anelab/chunking"
 	"anelab/internal/format"
 )
 
 // Error is a fault in a layout file, with its place. [format.Error] is behind it for errors.As.
 type Error struct {
-	Line, Column int          // 1-based, in characters
-	Fault        format.Error // Field "line:column"
+	Line, Column int           // 1-based, in characters
+	Rule         chunking.Rule // the rule of the model that is broken; empty when the file itself is at fault
+	Fault        format.Error  // Field "line:column"
 
 	lines []string
 }

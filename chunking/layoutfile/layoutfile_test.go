@@ -115,6 +115,33 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
+// A broken rule of the model has its name, as in layout text; what cannot be read has none. hand
+func TestFaultsNameTheRule(t *testing.T) {
+	m := e2b(t)
+	for _, c := range []struct {
+		name, file string
+		rule       chunking.Rule
+	}{
+		{"overlap", "chunks: [{layers: 0-9}, {layers: 9-34, head: true}]", chunking.RuleOverlap},
+		{"gap", "chunks: [{layers: 0-7}, {layers: 9-34, head: true}]", chunking.RuleGap},
+		{"head", "chunks: [{layers: 0-34}]", chunking.RuleHead},
+		{"layer outside", "chunks: [{layers: 0-35, head: true}]", chunking.RuleRange},
+		{"donor later", "chunks: [{layers: 15-34}, {layers: 0-14, head: true}]", chunking.RuleDonor},
+		{"policy of no layer", "preset: '@3way'\nattn: [{layer: 35, policy: full}]", chunking.RuleAttn},
+		{"context", "preset: '@3way'\ncontext: 2000000", chunking.RuleContext},
+		{"typo", "chunkz: []", ""},
+		{"reversed", "chunks: [{layers: 7-0}]", ""},
+		{"syntax", "chunks: [", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Read("x.yaml", []byte(c.file), m)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.rule, e.Rule)
+		})
+	}
+}
+
 func TestExcerpt(t *testing.T) { // hand
 	m := e2b(t)
 	_, err := Read("mylayout.yaml", []byte("# mine\n\nchunks:\n  - layers: 0-7\n  - layers: 8-24\n    wieghts: int4g32\n"), m)

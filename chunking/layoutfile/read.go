@@ -112,10 +112,17 @@ func (r *reader) violation(root ast.Node, v chunking.Violation) error {
 	} else if s, ok := r.settings[setting{v.Rule, v.Layer}]; ok {
 		n = s
 	}
-	return r.fault(n, format.Error{Got: v.Text, Fix: v.Fix})
+	return r.broken(n, v)
 }
 
-func (r *reader) fault(n ast.Node, f format.Error) error { return r.faultAtToken(start(n), f) }
+// broken is a fault that has the name of a rule.
+func (r *reader) broken(n ast.Node, v chunking.Violation) error {
+	e := r.fault(n, format.Error{Got: v.Text, Fix: v.Fix})
+	e.Rule = v.Rule
+	return e
+}
+
+func (r *reader) fault(n ast.Node, f format.Error) *Error { return r.faultAtToken(start(n), f) }
 
 // start is the first token of a node: a mapping's own token is its first colon.
 func start(n ast.Node) *token.Token {
@@ -130,14 +137,14 @@ func start(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-func (r *reader) faultAtToken(t *token.Token, f format.Error) error {
+func (r *reader) faultAtToken(t *token.Token, f format.Error) *Error {
 	if t == nil || t.Position == nil {
 		return r.faultAt(1, 1, f)
 	}
 	return r.faultAt(t.Position.Line, t.Position.Column, f)
 }
 
-func (r *reader) faultAt(line, column int, f format.Error) error {
+func (r *reader) faultAt(line, column int, f format.Error) *Error {
 	f.Path, f.Field = r.path, fmt.Sprintf("%d:%d", line, column)
 	return &Error{Line: line, Column: column, Fault: f, lines: r.lines}
 }

@@ -7,8 +7,10 @@ import (
 
 	"anelab/anesim"
 	"anelab/chunking"
+	"anelab/chunking/layoutfile"
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/internal/format"
 )
 
 type checkOptions struct {
@@ -48,14 +50,10 @@ func runCheck(c *console.Console, o *checkOptions) error {
 	}
 	r := &view.Check{Made: made(c), Source: s.source(), Layout: o.layout}
 	plan, err := o.workload.plan(c, o.layout, s.model)
-	var broken *chunking.ParseError
 	switch {
 	case err == nil:
 		r.Layout, r.Context, r.Findings = plan.Layout.String(), plan.Context, anesim.Check(plan, s.device)
-	case errors.As(err, &broken) && broken.Rule != "":
-		r.Excerpt, r.Context = broken.Excerpt(), chunking.DefaultContext
-		r.Findings = []anesim.Finding{{Rule: string(broken.Rule), Verdict: anesim.VerdictNo, Index: -1, Text: broken.Fault.Got, Fix: broken.Fault.Fix}}
-	default:
+	case !refusedByModel(r, err):
 		return err
 	}
 	if err := o.output.emit(c, r); err != nil {
@@ -65,4 +63,25 @@ func runCheck(c *console.Console, o *checkOptions) error {
 		return errNo
 	}
 	return nil
+}
+
+// refusedByModel turns a broken rule of the model into the answer no, and reports whether that is what the error is. Text and
+// files break the same rules; a length out of range is wrong usage in both.
+func refusedByModel(r *view.Check, err error) bool {
+	var text *chunking.ParseError
+	var file *layoutfile.Error
+	var rule chunking.Rule
+	var fault format.Error
+	switch {
+	case errors.As(err, &text):
+		rule, fault, r.Excerpt = text.Rule, text.Fault, text.Excerpt()
+	case errors.As(err, &file):
+		rule, fault, r.Excerpt = file.Rule, file.Fault, file.Excerpt()
+	}
+	if rule == "" || rule == chunking.RuleContext || rule == chunking.RuleTokens {
+		return false
+	}
+	r.Context = chunking.DefaultContext
+	r.Findings = []anesim.Finding{{Rule: string(rule), Verdict: anesim.VerdictNo, Index: -1, Text: fault.Got, Fix: fault.Fix}}
+	return true
 }
