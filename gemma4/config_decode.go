@@ -37,3 +37,13 @@ func decodeFields(path string, raw map[string]json.RawMessage, c *Config) error 
 	}
 	return nil
 }
+
+// Text is a config.json of this configuration in the flat form; ParseConfig reads it back.
+func (c Config) Text() ([]byte, error) {
+	fields := map[string]any{"model_type": "gemma4_text", "hidden_activation": "gelu_pytorch_tanh", "tie_word_embeddings": true}
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		fields[v.Type().Field(i).Tag.Get("json")] = v.Field(i).Interface()
+	}
+	return json.MarshalIndent(fields, "", "  ")
+}

@@ -199,3 +199,14 @@ func TestConfigFieldsAreKnown(t *testing.T) { // a field listed twice would be r
 	}
 	require.NotContains(t, slices.Collect(maps.Keys(seen)), "")
 }
+
+func TestConfigTextReadsBack(t *testing.T) { // invariant
+	for _, name := range []string{"e2b", "e4b", "31b"} {
+		c := published(t, name)
+		text, err := c.Text()
+		require.NoError(t, err)
+		again, err := ParseConfig("again.json", text)
+		require.NoError(t, err)
+		require.Equal(t, c, again)
+	}
+}

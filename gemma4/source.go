@@ -18,4 +18,6 @@ type MatrixSource interface {
 	Source
 	// Matrix returns the named weight ready to multiply with.
 	Matrix(name string) (quant.Matrix, error)
+	// Head returns the LM head where it is stored apart from the embedding table, nil where the table serves.
+	Head() (quant.Matrix, error)
 }

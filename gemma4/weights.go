@@ -116,6 +116,26 @@ func (l *loader) weight(name string, rows, cols int) quant.Matrix {
 	return w
 }
 
+// head is the tied embedding as a weight, or a head of its own where the source packs one.
+func (l *loader) head(rows, cols int) quant.Matrix {
+	src, ok := l.src.(MatrixSource)
+	if !ok || l.err != nil {
+		return l.weight("embed_tokens.weight", rows, cols)
+	}
+	m, err := src.Head()
+	switch {
+	case err != nil:
+		l.err = err
+		return nil
+	case m == nil:
+		return l.weight("embed_tokens.weight", rows, cols)
+	case m.Rows() != rows || m.Cols() != cols:
+		l.err = shapeError(src, "lm_head", []int{m.Rows(), m.Cols()}, []int{rows, cols})
+		return nil
+	}
+	return l.a.Weight(m)
+}
+
 // vector is a gain or scalar in the mode's storage type.
 func (l *loader) vector(name string, n int) []float32 {
 	t := l.tensor(name, n)
@@ -135,7 +155,7 @@ func (l *loader) vector(name string, n int) []float32 {
 func (l *loader) load(c Config, layers []Layer) *modelWeights {
 	d, p := c.HiddenSize, c.HiddenSizePerLayer
 	w := &modelWeights{embed: l.raw("embed_tokens.weight", c.VocabSize, d), norm: l.vector("norm.weight", d)}
-	w.head = l.weight("embed_tokens.weight", c.VocabSize, d)
+	w.head = l.head(c.VocabSize, d)
 	if p > 0 {
 		all := len(layers) * p
 		w.pleTable = l.raw("embed_tokens_per_layer.weight", c.VocabSizePerLayerInput, all)

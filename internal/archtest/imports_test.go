@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"internal/checkpoint/safetensors": {"quant", "internal/half", "internal/checkpoint/mapped"},
 	"internal/checkpoint/torchpickle": {"quant", "internal/half", "internal/checkpoint/mapped"},
 	"internal/checkpoint/formula":     {"quant", "internal/half"},
+	"internal/checkpoint/packed":      {"quant", "internal/half", "internal/kernel", "internal/checkpoint/mapped"},
 	"internal/shareddata":             {},
 	"internal/gemmatest":              {"gemma4", "quant", "internal/half"},
 	"internal/archtest":               {},

@@ -10,6 +10,7 @@ import (
 
 	"anelab/gemma4"
 	"anelab/internal/checkpoint/mapped"
+	"anelab/internal/checkpoint/packed"
 	"anelab/internal/checkpoint/safetensors"
 	"anelab/internal/checkpoint/torchpickle"
 	"anelab/internal/format"
@@ -37,14 +38,31 @@ type store interface {
 	Close() error
 }
 
-// Open opens a directory with config.json and weights, a single weight file with config.json beside it, or "formula:" and
-// a model name or the path of a model description (see package formula). Of a directory it takes model.safetensors, else the
-// shards of model.safetensors.index.json, else pytorch_model.bin.
+// Open opens a directory with config.json and weights, a single weight file with config.json beside it, a packed model (see
+// package packed), or "formula:" and a model name or the path of a model description (see package formula). Of a directory it
+// takes model.safetensors, else the shards of model.safetensors.index.json, else pytorch_model.bin.
 func Open(path string) (*Checkpoint, error) {
 	if name, ok := strings.CutPrefix(path, formulaScheme); ok {
 		return openFormula(name)
 	}
+	if packed.Is(path) {
+		return openPacked(path)
+	}
 	return OpenWithConfig(path, filepath.Join(folderOf(path), configFile))
+}
+
+// openPacked opens a file that brings its config along.
+func openPacked(path string) (*Checkpoint, error) {
+	f, err := packed.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	config, err := gemma4.ParseConfig(path, f.Config())
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return resolve(config, f)
 }
 
 // OpenWithConfig is [Open] for a config elsewhere or under another name.
@@ -153,6 +171,26 @@ func (c *Checkpoint) Describe(name string) (quant.Tensor, error) {
 
 // Tensor returns the named tensor; its bytes are read-only and valid until Close.
 func (c *Checkpoint) Tensor(name string) (quant.Tensor, error) { return c.get(name, c.store.Tensor) }
+
+// Matrix returns the named weight ready to multiply with: packed as it is stored, else a view of its dense tensor.
+func (c *Checkpoint) Matrix(name string) (quant.Matrix, error) {
+	stored, ok := c.stored[name]
+	if !ok {
+		return nil, &format.Error{Path: c.path, Field: name, Got: "no such tensor"}
+	}
+	if f, ok := c.store.(*packed.File); ok {
+		return f.Matrix(stored)
+	}
+	t, err := c.Tensor(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := quant.Dense(t)
+	if err != nil {
+		return nil, &format.Error{Path: c.path, Field: name, Err: err}
+	}
+	return m, nil
+}
 
 func (c *Checkpoint) get(name string, from func(string) (quant.Tensor, error)) (quant.Tensor, error) {
 	stored, ok := c.stored[name]

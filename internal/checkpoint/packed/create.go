@@ -1,0 +1,141 @@
+package packed
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"os"
+	"path/filepath"
+
+	"anelab/internal/half"
+	"anelab/quant"
+)
+
+// Writer writes a packed model in one pass. The file appears under its name only by Commit; Abort leaves nothing behind.
+type Writer struct {
+	path string
+	file *os.File
+	w    *bufio.Writer
+	at   int64
+	dir  directory
+	err  error
+}
+
+// Create starts a file beside path; config is the text of config.json.
+func Create(path string, config []byte) (*Writer, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{path: path, file: f, w: bufio.NewWriterSize(f, 1<<20), dir: directory{Config: json.RawMessage(config)}}
+	w.write([]byte(magic))
+	return w, w.err
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err == nil {
+		_, w.err = w.w.Write(b)
+		w.at += int64(len(b))
+	}
+}
+
+// extent writes aligned bytes in pieces and returns where they are.
+func (w *Writer) extent(pieces func(yield func([]byte) bool)) extent {
+	w.write(make([]byte, (alignment-w.at%alignment)%alignment))
+	x := extent{Offset: w.at}
+	pieces(func(b []byte) bool {
+		x.CRC32C = crc32.Update(x.CRC32C, castagnoli, b)
+		w.write(b)
+		return w.err == nil
+	})
+	x.Size = w.at - x.Offset
+	return x
+}
+
+// whole is the bytes in one piece.
+func whole(b []byte) func(func([]byte) bool) { return func(yield func([]byte) bool) { yield(b) } }
+
+// Dense adds a tensor as it is.
+func (w *Writer) Dense(t quant.Tensor) error {
+	w.dir.Tensors = append(w.dir.Tensors, entry{Name: t.Name, Kind: kindDense, DType: t.DType.String(), Shape: t.Shape, Main: w.extent(whole(t.Data))})
+	return w.err
+}
+
+// Palette adds a packed palette.
+func (w *Writer) Palette(name string, m *quant.Packed) error {
+	k := m.Kernel()
+	tables := make([]byte, 0, 2*len(k.LUT))
+	for _, v := range k.LUT {
+		tables = binary.LittleEndian.AppendUint16(tables, half.F32ToF16(v))
+	}
+	w.dir.Tensors = append(w.dir.Tensors, entry{Name: name, Kind: kindPalette4, Shape: []int{k.Rows, k.Cols}, Group: m.Encoding().Group,
+		Main: w.extent(whole(k.Packed)), Aux: w.extent(whole(tables))})
+	return w.err
+}
+
+// Rows8 adds a table as signed bytes with one scale per row, the largest magnitude over 127, reading m row by row.
+func (w *Writer) Rows8(name string, m quant.Matrix) error {
+	row, line := make([]float32, m.Cols()), make([]byte, m.Cols())
+	scales := make([]byte, 0, 4*m.Rows())
+	main := w.extent(func(yield func([]byte) bool) {
+		for r := range m.Rows() {
+			m.Row(row, r)
+			scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(quantizeRow(line, row)))
+			if !yield(line) {
+				return
+			}
+		}
+	})
+	w.dir.Tensors = append(w.dir.Tensors, entry{Name: name, Kind: kindLinear8, Shape: []int{m.Rows(), m.Cols()}, Main: main, Aux: w.extent(whole(scales))})
+	return w.err
+}
+
+// quantizeRow fills line with round(x·127/peak) and returns the scale that undoes it.
+func quantizeRow(line []byte, row []float32) float32 {
+	var peak float32
+	for _, v := range row {
+		peak = max(peak, v, -v)
+	}
+	if peak == 0 {
+		clear(line)
+		return 0
+	}
+	for i, v := range row {
+		line[i] = byte(int8(math.RoundToEven(float64(v) * 127 / float64(peak))))
+	}
+	return peak / 127
+}
+
+// Commit writes the directory, makes the file durable and gives it its name.
+func (w *Writer) Commit() error {
+	text, err := json.Marshal(w.dir)
+	if err != nil {
+		w.err = err
+	}
+	offset := w.at
+	w.write(text)
+	t := binary.LittleEndian.AppendUint64(nil, uint64(offset))
+	t = binary.LittleEndian.AppendUint64(t, uint64(len(text)))
+	t = binary.LittleEndian.AppendUint32(t, crc32.Checksum(text, castagnoli))
+	t = binary.LittleEndian.AppendUint32(t, version)
+	w.write(append(t, endMagic...))
+	for _, step := range []func() error{w.w.Flush, w.file.Sync, w.file.Close, func() error { return os.Rename(w.file.Name(), w.path) }} {
+		if w.err == nil {
+			w.err = step()
+		}
+	}
+	if w.err != nil {
+		w.Abort()
+		return fmt.Errorf("packing %s: %w", w.path, w.err)
+	}
+	return nil
+}
+
+// Abort removes what was written.
+func (w *Writer) Abort() {
+	w.file.Close()
+	os.Remove(w.file.Name())
+}
