@@ -77,5 +77,20 @@ func (d *Description) Of(function string) *Interface {
 	return nil
 }
 
+// Describe copies the shapes that ports may take to the inputs of a program.
+func Describe(p *Program, d *Description) {
+	for _, f := range p.Functions {
+		face := d.Of(f.Name)
+		if face == nil {
+			continue
+		}
+		for _, port := range face.Inputs {
+			if in := f.Input(port.Name); in != nil && port.Array != nil {
+				in.Flexible = port.Array.Flexible
+			}
+		}
+	}
+}
+
 // MainFunction is the name of the only function of a model that has one.
 const MainFunction = "main"

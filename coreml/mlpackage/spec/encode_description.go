@@ -20,7 +20,9 @@ func (e *encoder) description(d *mil.Description) {
 	}
 	e.text(21, d.DefaultFunction)
 	e.features(50, d.TrainingInputs)
-	e.nest(100, func() { e.metadata(&d.Metadata) })
+	if m := &d.Metadata; m.Doc+m.Version+m.Author+m.License != "" || len(m.UserDefined) > 0 || e.kept.of(m) != "" {
+		e.nest(100, func() { e.metadata(m) })
+	}
 	e.raw(d)
 }
 

@@ -68,7 +68,7 @@ func Decode(path, data string) (*Model, error) {
 	if m.Description == nil {
 		m.Description = &mil.Description{}
 	}
-	describe(m)
+	mil.Describe(m.Program, m.Description)
 	return m, nil
 }
 
@@ -114,21 +114,6 @@ func (d *decoder) keep(in *message, part any) {
 	d.unknown++
 	if in.charge(len(in.raw) + 64) {
 		d.kept.add(part, in.raw)
-	}
-}
-
-// describe copies the shapes that ports may take to the inputs of the program.
-func describe(m *Model) {
-	for _, f := range m.Program.Functions {
-		face := m.Description.Of(f.Name)
-		if face == nil {
-			continue
-		}
-		for _, port := range face.Inputs {
-			if in := f.Input(port.Name); in != nil && port.Array != nil {
-				in.Flexible = port.Array.Flexible
-			}
-		}
 	}
 }
 
