@@ -108,8 +108,46 @@ func TestLoadUnknown(t *testing.T) { // hand
 	require.Equal(t, []string{"iphone17pro", "mac"}, Names())
 }
 
+// hand: profiles of devices that nobody measured are labelled so, name a source for every prior, and predict with wide
+// ranges around what published figures allow.
+func TestPriorsAreLabelled(t *testing.T) {
+	require.Equal(t, []string{"a17pro", "a18pro", "m1", "m2", "m3", "m3max", "m4", "m4pro", "m5", "m5max"}, PriorNames())
+	all, err := Priors()
+	require.NoError(t, err)
+	root := shareddata.ModuleRoot(t)
+	data, err := os.ReadFile(filepath.Join(root, "testdata", "configs", "e2b.json"))
+	require.NoError(t, err)
+	cfg, err := gemma4.ParseConfig("e2b.json", data)
+	require.NoError(t, err)
+	m, err := chunking.NewModel(cfg)
+	require.NoError(t, err)
+	layout, err := chunking.Parse("@3way", m)
+	require.NoError(t, err)
+	plan, err := layout.Plan(m)
+	require.NoError(t, err)
+	for i, d := range all {
+		require.Equal(t, PriorNames()[i], d.Name)
+		require.Zero(t, d.Evidence.Experiments)
+		for term := range anesim.NumTerms {
+			require.Contains(t, d.Constants[term].Source, "prior: ", "%s %s", d.Name, term)
+			require.NotEmpty(t, d.Constants[term].Prior.Source, "%s %s", d.Name, term)
+		}
+		x := anesim.Predict(plan, d, anesim.Workload{})
+		t.Logf("%-7s %5.1f tok/s (%.0f–%.0f)", d.Name, x.TokPerSec, x.Range.Lo, x.Range.Hi)
+		require.Equal(t, "priors only: no measurement of this device", x.Basis)
+		require.Contains(t, x.Warnings[0], "was never measured")
+		require.Greater(t, x.Range.Hi/x.Range.Lo, 1.25, "%s: a prior is no measurement", d.Name)
+		require.Greater(t, x.TokPerSec, 10.0)
+		require.Less(t, x.TokPerSec, 80.0)
+		once := Write(d)
+		back, err := Read(d.Name, once)
+		require.NoError(t, err)
+		require.Equal(t, d, back)
+	}
+}
+
 func FuzzRead(f *testing.F) {
-	for _, name := range Names() {
+	for _, name := range append(Names(), "prior/m5max") {
 		data, err := shipped.ReadFile(name + ".yaml")
 		require.NoError(f, err)
 		f.Add(data)
