@@ -29,6 +29,9 @@ func run(c *console.Console, args []string) int {
 	c.Args = args
 	root := newRootCmd(c)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := checkVerb(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	return report(ctx, c, err)
 }

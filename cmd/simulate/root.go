@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,31 +14,28 @@ import (
 )
 
 // brief is what the bare command says: six lines, three examples.
-const brief = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural Engine.
+const brief = intro + "\n" + examples + "\n"
+
+const intro = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural Engine.
   plan, sweep, diff   what a layout costs, where the time goes, how sure that is
   check               whether the model allows it and the device loads it
   calibrate           fit the cost model to measurements, show what it misses
   verify              chunked = whole = golden, tensor by tensor
   devices, layouts, explain, version, completion, help
-
-  simulate sweep
-  simulate plan 'L0-7 | L8-24 | L25-34+head' --context 2048
-  simulate verify
 `
+
+const examples = `  simulate sweep
+  simulate plan 'L0-7 | L8-24 | L25-34+head' --context 2048
+  simulate verify`
 
 // newRootCmd assembles the verbs.
 func newRootCmd(c *console.Console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "simulate",
 		Short:         "Price, check and verify ways to cut Gemma 4 for Apple's Neural Engine",
-		Long:          strings.TrimSpace(brief),
+		Example:       examples,
+		Version:       version(),
 		SilenceErrors: true, SilenceUsage: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownVerb(cmd, args[0])
-			}
-			return nil
-		},
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprint(c.Err, brief)
 			return usageError{errors.New("")}
@@ -48,19 +46,27 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetErr(c.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
+	root.SetVersionTemplate("simulate {{.Version}}\n")
+	root.SetHelpCommand(newHelpCmd(root))
 	root.AddCommand(newPlanCmd(c), newSweepCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newVerifyCmd(c),
-		newDevicesCmd(c), newLayoutsCmd(c), newExplainCmd(c), newVersionCmd(c))
+		newDevicesCmd(c), newLayoutsCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
+	root.InitDefaultHelpCmd()
 	return root
 }
 
-func unknownVerb(root *cobra.Command, name string) error {
-	var names []string
-	for _, sub := range root.Commands() {
-		if !sub.Hidden {
-			names = append(names, sub.Name())
-		}
+// checkVerb refuses a first argument that is no verb before its flags are looked at: --help would hide the typo.
+func checkVerb(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
 	}
-	return usagef("unknown verb %q; %s", name, format.DidYouMean(name, names))
+	if !slices.Contains(verbs(root), args[0]) {
+		return unknownVerb(root, args[0])
+	}
+	return nil
+}
+
+func unknownVerb(root *cobra.Command, name string) error {
+	return usagef("unknown verb %q; %s", name, format.DidYouMean(name, verbs(root)))
 }
 
 // flagError puts the flag package's messages into our form.
@@ -88,12 +94,12 @@ func flagNames(cmd *cobra.Command) []string {
 
 // usageTemplate is cobra's without what nobody needs, and no wider than a page.
 const usageTemplate = `Usage:
-  {{if .Runnable}}{{.UseLine}}{{else}}{{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} VERB [ARGUMENTS] [FLAGS]{{else}}{{.UseLine}}{{end}}{{if .HasExample}}
 
 Examples:
 {{.Example}}{{end}}{{if .HasAvailableSubCommands}}
 
-Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
+Verbs:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
 
 Flags:

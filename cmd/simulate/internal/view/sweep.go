@@ -39,6 +39,7 @@ func (r *Sweep) Page(p *texttab.Page) {
 	p.Gap()
 	p.Line("90%% ranges: %s. Ranks closer than their ranges mean little; simulate diff A B compares two.", r.Basis)
 	p.Notes()
+	p.Gap()
 	p.Answer("%s", r.answer())
 }
 
@@ -63,7 +64,7 @@ func (r *Sweep) cells(p *texttab.Page, row *search.Ranked) []string {
 	rank := fmt.Sprint(row.Rank)
 	if row.Rank == 0 {
 		rules := slices.Compact(slices.Concat(row.Refused, row.Doubted))
-		rank = row.Verdict() + " " + p.Note("%s: %s (simulate check LAYOUT)", r.Source.Device, strings.Join(rules, ", "))
+		rank = row.Verdict() + " " + p.Note("by %s of %s; simulate check LAYOUT shows the evidence", strings.Join(rules, ", "), r.Source.Device)
 	}
 	q := &row.Quote
 	return []string{rank, nameOf(row), sig(1 / q.Seconds), between(sig(1/q.TimeRange.Hi), sig(1/q.TimeRange.Lo)), q.BoundBy + " " + pct(q.BoundShare)}
