@@ -78,18 +78,26 @@ func (w *Writer) Palette(name string, m *quant.Packed) error {
 
 // Rows8 adds a table as signed bytes with one scale per row, the largest magnitude over 127, reading m row by row.
 func (w *Writer) Rows8(name string, m quant.Matrix) error {
-	row, line := make([]float32, m.Cols()), make([]byte, m.Cols())
-	scales := make([]byte, 0, 4*m.Rows())
+	row := make([]float32, m.Cols())
+	return w.Bytes8(name, [2]int{m.Rows(), m.Cols()}, func(r int, line []byte) float32 {
+		m.Row(row, r)
+		return quantizeRow(line, row)
+	})
+}
+
+// Bytes8 adds a table of shape [rows, cols] whose rows are made on the way: fill writes the signed bytes of row r and returns their
+// scale.
+func (w *Writer) Bytes8(name string, shape [2]int, fill func(r int, line []byte) float32) error {
+	line, scales := make([]byte, shape[1]), make([]byte, 0, 4*shape[0])
 	main := w.extent(func(yield func([]byte) bool) {
-		for r := range m.Rows() {
-			m.Row(row, r)
-			scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(quantizeRow(line, row)))
+		for r := range shape[0] {
+			scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(fill(r, line)))
 			if !yield(line) {
 				return
 			}
 		}
 	})
-	w.dir.Tensors = append(w.dir.Tensors, entry{Name: name, Kind: kindLinear8, Shape: []int{m.Rows(), m.Cols()}, Main: main, Aux: w.extent(whole(scales))})
+	w.dir.Tensors = append(w.dir.Tensors, entry{Name: name, Kind: kindLinear8, Shape: shape[:], Main: main, Aux: w.extent(whole(scales))})
 	return w.err
 }
 
@@ -122,7 +130,7 @@ func (w *Writer) Commit() error {
 	t = binary.LittleEndian.AppendUint32(t, crc32.Checksum(text, castagnoli))
 	t = binary.LittleEndian.AppendUint32(t, version)
 	w.write(append(t, endMagic...))
-	for _, step := range []func() error{w.w.Flush, w.file.Sync, w.file.Close, func() error { return os.Rename(w.file.Name(), w.path) }} {
+	for _, step := range []func() error{w.w.Flush, func() error { return w.file.Chmod(0o644) }, w.file.Sync, w.file.Close, func() error { return os.Rename(w.file.Name(), w.path) }} {
 		if w.err == nil {
 			w.err = step()
 		}
