@@ -8,6 +8,7 @@ import (
 	"anelab/internal/arith"
 	"anelab/internal/format"
 	"anelab/quant"
+	"anelab/swa"
 )
 
 // Model is a loaded model in one numerics mode: immutable, safe for concurrent use by any number of States.
@@ -18,6 +19,7 @@ type Model struct {
 	Warnings []error
 
 	a        arith.Arithmetic
+	kv       swa.Elem
 	w        *modelWeights
 	policies []attention.Policy      // per layer
 	groups   [][]attention.HeadGroup // per layer
@@ -31,7 +33,19 @@ type Options struct {
 	// Linear replaces a linear weight as the checkpoint stores it, for example by a palette; nil keeps all. The embedding table
 	// passes through it as LM head only: lookups read the checkpoint's own.
 	Linear func(name string, m quant.Matrix) (quant.Matrix, error)
+	// KV says in how many bits states remember keys and values.
+	KV KVStorage
 }
+
+// KVStorage is the type of the stores.
+type KVStorage uint8
+
+// KVExact keeps what the mode computes without a further rounding: float32 in f32, 16 bits in the pinned modes. KVFloat16 halves the
+// memory of the f32 mode at the price of one rounding to fp16, as llama.cpp does by default.
+const (
+	KVExact KVStorage = iota
+	KVFloat16
+)
 
 // Load reads all weights of a checkpoint. Dense weights stay where the source maps them.
 func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
@@ -39,7 +53,10 @@ func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Config: c, Layers: layers, a: a}
+	m := &Model{Config: c, Layers: layers, a: a, kv: a.KV()}
+	if o.KV == KVFloat16 && m.kv == swa.Float32 {
+		m.kv = swa.Float16
+	}
 	if err := m.resolvePolicies(o.Policies); err != nil {
 		return nil, err
 	}
@@ -83,6 +100,32 @@ func (m *Model) resolvePolicies(override map[int]attention.Policy) error {
 		m.groups = append(m.groups, p.Groups(y.Heads))
 	}
 	return nil
+}
+
+// StepBytes are the weight bytes that one decoded token reads: every linear and the head; of the tables only a row.
+func (m *Model) StepBytes() int64 {
+	all := []quant.Matrix{m.w.head, m.w.pleModel}
+	for _, l := range m.w.layers {
+		all = append(all, l.q, l.k, l.v, l.o, l.gate, l.up, l.down, l.pleGate, l.pleProj)
+	}
+	var n int64
+	for _, w := range all {
+		if w != nil {
+			n += w.Bytes()
+		}
+	}
+	return n
+}
+
+// KVBytes are the bytes that a state of that context keeps.
+func (m *Model) KVBytes(context int) int64 {
+	var n int64
+	for i, y := range m.Layers {
+		if y.OwnsKV() {
+			n += int64(m.Retention(i).Rows(context)) * int64(2*y.KVWidth()*m.kv.Bytes())
+		}
+	}
+	return n
 }
 
 // invSqrt is n^−½.

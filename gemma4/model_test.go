@@ -394,6 +394,40 @@ const (
 	pinnedANE    = 0x156f934664d31c60
 )
 
+func TestHalfPrecisionStores(t *testing.T) { // hand: sizes; invariant: close to float32 stores, equal where the mode is 16 bits anyway
+	c := gemmatest.Config()
+	a, err := arith.New("f32", 1)
+	require.NoError(t, err)
+	m, err := gemma4.Load(c, gemmatest.New(c, 1), a, gemma4.Options{KV: gemma4.KVFloat16})
+	require.NoError(t, err)
+	exact := small(t, "f32")
+	require.Equal(t, int64((4*7*12+40*20)*2*4), exact.KVBytes(40), "4 sliding layers of 7 rows of 12, one full layer of 40 rows of 20")
+	require.Equal(t, exact.KVBytes(40)/2, m.KVBytes(40))
+	got, want := logitsOf(t, m, prompt(23), 20, 1), logitsOf(t, exact, prompt(23), 20, 1)
+	require.NotEqual(t, want, got)
+	for i := range want {
+		require.InDelta(t, want[i], got[i], 0.05)
+	}
+	require.Equal(t, got, logitsOf(t, m, prompt(23), 1), "staged rows are rounded like stored ones")
+}
+
+func TestStepBytes(t *testing.T) { // hand: two bytes for every linear parameter and the head
+	n := 101*40 + 60*40
+	for l := range 10 {
+		d, ffn := 12, 52
+		if l == 4 || l == 9 {
+			d = 20
+		}
+		if l >= 5 {
+			ffn *= 2
+		} else {
+			n += 2 * d * 40
+		}
+		n += 2*4*d*40 + 3*ffn*40 + 2*6*40
+	}
+	require.Equal(t, int64(2*n), small(t, "f32").StepBytes())
+}
+
 func TestArgmaxTakesTheFirstMaximum(t *testing.T) {
 	require.Equal(t, 1, gemma4.Argmax([]float32{1, 3, 3, 2}))
 }

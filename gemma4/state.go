@@ -56,7 +56,7 @@ func (m *Model) newStores(context int) []swa.Store {
 	stores := make([]swa.Store, len(m.Layers))
 	for i, y := range m.Layers {
 		if y.OwnsKV() {
-			stores[i] = swa.New(m.Retention(i), swa.Shape{KVHeads: y.KVHeads, HeadDim: y.HeadDim, Elem: m.a.KV()}, context)
+			stores[i] = swa.New(m.Retention(i), swa.Shape{KVHeads: y.KVHeads, HeadDim: y.HeadDim, Elem: m.kv}, context)
 		}
 	}
 	return stores

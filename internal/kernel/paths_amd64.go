@@ -240,6 +240,16 @@ func geluMulFast(y, x, z []float32) bool {
 //go:noescape
 func geluMulAVX512(y, x, z *float32, n int, constants *float32)
 
+func sumStreamsFast(b []byte) (uint64, bool) {
+	if active != avx512 {
+		return 0, false
+	}
+	return sumStreamsAVX512(&b[0], len(b)/4, len(b)/4), true
+}
+
+//go:noescape
+func sumStreamsAVX512(p *byte, stride, n int) uint64
+
 // decodeFast decodes a multiple of 16 numbers.
 func decodeFast(f format, dst []float32, src []byte) bool {
 	d, s, n := &dst[0], &src[0], len(dst)

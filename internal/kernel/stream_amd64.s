@@ -494,3 +494,36 @@ loop:
 	JNZ loop
 	VZEROUPPER
 	RET
+
+// sum of four streams of n bytes, stride bytes apart; n a multiple of 64
+TEXT ·sumStreamsAVX512(SB), NOSPLIT, $0-32
+	MOVQ p+0(FP), R8
+	MOVQ stride+8(FP), AX
+	MOVQ n+16(FP), CX
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	LEAQ (R10)(AX*1), R11
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	XORQ AX, AX
+loop:
+	PREFETCHT0 2048(R8)(AX*1)
+	VPADDQ (R8)(AX*1), Z0, Z0
+	PREFETCHT0 2048(R9)(AX*1)
+	VPADDQ (R9)(AX*1), Z1, Z1
+	PREFETCHT0 2048(R10)(AX*1)
+	VPADDQ (R10)(AX*1), Z2, Z2
+	PREFETCHT0 2048(R11)(AX*1)
+	VPADDQ (R11)(AX*1), Z3, Z3
+	ADDQ $64, AX
+	CMPQ AX, CX
+	JLT loop
+	VPADDQ Z1, Z0, Z0
+	VPADDQ Z2, Z0, Z0
+	VPADDQ Z3, Z0, Z0
+	VMOVQ X0, AX
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET

@@ -138,3 +138,15 @@ func TestElementsDoNotDependOnTheirPlace(t *testing.T) { // invariant: the same 
 		}
 	})
 }
+
+func TestReadRateReadsEverything(t *testing.T) {
+	onEveryPath(t, func(t *testing.T) {
+		j := &readJob{memory: make([]byte, readBlock)}
+		for i := range j.memory {
+			j.memory[i] = byte(i)
+		}
+		j.Run(0, 1)
+		require.NotZero(t, j.sums[0])
+		require.Positive(t, SharedPool(2).ReadRate(make([]byte, 2*readBlock), 1))
+	})
+}
