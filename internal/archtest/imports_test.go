@@ -42,10 +42,11 @@ var mayImport = map[string][]string{
 	"chunking/layoutfile": {"chunking", "quant"},
 	"chunking/run":        {"chunking", "gemma4", "attention", "swa", "quant", "internal/arith"},
 
-	"anesim":          {"chunking", "anesim/evidence"},
-	"anesim/evidence": {},
-	"anesim/devices":  {"anesim"},
-	"anesim/search":   {"anesim", "chunking", "quant"},
+	"anesim":           {"chunking", "anesim/evidence"},
+	"anesim/evidence":  {},
+	"anesim/devices":   {"anesim"},
+	"anesim/search":    {"anesim", "chunking", "quant"},
+	"anesim/devicelog": {"anesim"},
 
 	"coreml":                {},
 	"coreml/mil":            {"internal/half"},
