@@ -11,7 +11,7 @@ import (
 )
 
 // tensor encodes values as dt in shape [rows, cols].
-func tensor(t *testing.T, dt DType, rows, cols int, v []float32) Tensor {
+func tensor(t testing.TB, dt DType, rows, cols int, v []float32) Tensor {
 	t.Helper()
 	var b []byte
 	for _, x := range v {
@@ -74,56 +74,20 @@ func TestStorageViews(t *testing.T) { // hand: 1+2^-8 is halfway between two bf1
 	require.Same(t, bf, AsBF16(bf), "a matrix already in the storage type is not copied")
 }
 
-func TestGrouped4(t *testing.T) { // hand: 3 rows in groups of 2; 7 columns, so rows start in mid-byte
-	lut := make([]uint16, 32)
-	for i := range lut {
-		lut[i] = half.F32ToF16(float32(i) / 4)
-	}
-	packed := make([]byte, 11)
-	for i := range 21 {
-		packed[i/2] |= byte(i*5%16) << (4 * (i % 2))
-	}
-	m, err := NewGrouped4([2]int{3, 7}, 2, lut, packed)
-	require.NoError(t, err)
-	row := make([]float32, 7)
-	for r := range 3 {
-		m.Row(row, r)
-		for i := range row {
-			require.Equal(t, float32((r*7+i)*5%16+16*(r/2))/4, row[i], "row %d column %d", r, i)
-		}
-	}
-	require.Equal(t, int64(11+2*32), m.Bytes())
-	_, err = NewGrouped4([2]int{3, 7}, 2, lut[:16], packed)
-	require.ErrorContains(t, err, "16 entries, want 32")
-	_, err = NewGrouped4([2]int{3, 7}, 2, lut, packed[:10])
-	require.ErrorContains(t, err, "10 index bytes, want 11")
-}
-
-func TestUniform4ReproducesItsOwnGrid(t *testing.T) { // invariant: weights on the grid come back exactly
-	v := make([]float32, 5*16)
-	for i := range v {
-		v[i] = float32(i*7%16)/8 - 1 + float32(i/32) // another offset in every group of two rows
-	}
-	src, err := Dense(tensor(t, F32, 5, 16, v))
-	require.NoError(t, err)
-	m := Uniform4(src, 2)
-	row := make([]float32, 16)
-	for r := range 5 {
-		m.Row(row, r)
-		require.Equal(t, v[r*16:][:16], row)
-	}
-}
-
 func TestEncodingText(t *testing.T) {
-	for _, s := range []string{"f32", "f16", "bf16", "int4g32", "int8", "int2g8"} {
+	for _, s := range []string{"f32", "f16", "bf16", "int4g32", "int8", "int2g8", "int4c32", "int3g8v2"} {
 		e, err := ParseEncoding(s)
 		require.NoError(t, err)
 		require.Equal(t, s, e.String())
 	}
-	for s, want := range map[string]string{"int4g23x": "did you mean", "int5g32": "no palette of 5 bits", "int4g0": "want", "": "want"} {
+	for s, want := range map[string]string{"int4g23x": "did you mean", "int5g32": "no palette of 5 bits", "int4g0": "want", "int4v1": "want", "": "want"} {
 		_, err := ParseEncoding(s)
 		require.ErrorContains(t, err, want, s)
 	}
 	require.Equal(t, int64(201_588_736), Int4G32.Bytes(262144, 1536)) // hand: the LM head of spec §8.2
 	require.Equal(t, int64(2*7*3), DenseF16.Bytes(7, 3))
+	require.Equal(t, int64(12+3*4*2), Encoding{DType: F16, Bits: 2, Group: 4, Axis: 1}.Bytes(4, 12)) // hand: three tables of 4 fp16
+	require.Equal(t, int64(6+4*4), Encoding{DType: F32, Bits: 1, Vector: 2}.Bytes(8, 12))            // hand: 48 indices, two pairs of f32
+	require.Equal(t, int64(42+7*3*2), Encoding{DType: I8, Bits: 4, Group: 4}.Bytes(7, 12))           // hand: three scales a row
+	require.Equal(t, "linear4b4", Encoding{DType: U8, Bits: 4, Group: 4}.String())
 }
