@@ -21,6 +21,7 @@ const intro = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural
   check               whether the model allows it and the device loads it
   calibrate           fit the cost model to measurements, show what it misses
   verify              chunked = whole = golden, tensor by tensor
+  pack, bench         write a model in 4 bits, time it on this machine
   devices, layouts, explain, version, completion, help
 `
 
@@ -49,7 +50,7 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetVersionTemplate("simulate {{.Version}}\n")
 	root.SetHelpCommand(newHelpCmd(root))
 	root.AddCommand(newPlanCmd(c), newSweepCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newVerifyCmd(c),
-		newDevicesCmd(c), newLayoutsCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
+		newPackCmd(c), newBenchCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
 	root.InitDefaultHelpCmd()
 	return root
 }
