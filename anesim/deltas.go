@@ -150,3 +150,14 @@ func (d *Device) difference(out *Delta, before, after []chunkEstimate) float64 {
 	add(1, after)
 	return math.Sqrt(variance + d.variance(&q) + square(d.Noise.Session*out.PredictS))
 }
+
+// Difference is what changing one plan into another does to a decode step. The range counts only what does not cancel: the
+// session's factor and the constants' errors are common to both sides as far as their quantities are.
+func Difference(before, after *chunking.Plan, d Device, w Workload) (seconds float64, r Range) {
+	var out Delta
+	whole := deltaCase{workload: w}
+	sd := d.difference(&out, whole.side(&d, before, nil), whole.side(&d, after, nil))
+	out.PredictS += d.hostSeconds(after.Context) - d.hostSeconds(before.Context)
+	half := d.Evidence.IntervalFactor * sd
+	return out.PredictS, Range{Lo: out.PredictS - half, Hi: out.PredictS + half}
+}

@@ -38,9 +38,11 @@ func (d *Device) estimate(p *chunking.Plan, i int, q Quantities) chunkEstimate {
 
 // contextDoubt is zero for a chunk that was timed at this context, or at a context where other layouts were.
 func (d *Device) contextDoubt(c *chunking.Chunk, p *chunking.Plan, q *Quantities) float64 {
-	for _, m := range d.Evidence.Chunks {
-		if m.Context == p.Context && m.Chunk == c.String() {
-			return 0
+	if asTimed(p) {
+		for _, m := range d.Evidence.Chunks {
+			if m.Context == p.Context && m.Chunk == c.String() {
+				return 0
+			}
 		}
 	}
 	base := d.Evidence.nearestSupported(p.Context)
@@ -50,6 +52,10 @@ func (d *Device) contextDoubt(c *chunking.Chunk, p *chunking.Plan, q *Quantities
 	}
 	return doubtContext * s * math.Abs(1-float64(base)/float64(p.Context))
 }
+
+// asTimed reports whether a plan's chunks are graphs of the kind that was timed. Under an attention policy of its own, or
+// with several query tokens, a chunk of the same layers is another program.
+func asTimed(p *chunking.Plan) bool { return len(p.Layout.Attn) == 0 && p.Layout.QueryTokens <= 1 }
 
 // weightDoubt compares the stream of the encoding's bytes with that of as many 4-bit elements.
 func (d *Device) weightDoubt(c *chunking.Chunk) float64 {

@@ -47,6 +47,9 @@ func measuredChunks(samples []sample) []MeasuredChunk {
 // Measured lists what was timed of this very chunk at this context on the device, under any copy-back, the workload's own
 // first. It is empty for chunks that nobody ran.
 func (d *Device) Measured(c *chunking.Chunk, p *chunking.Plan, w Workload) []MeasuredChunk {
+	if !asTimed(p) {
+		return nil
+	}
 	var all []MeasuredChunk
 	for _, m := range d.Evidence.Chunks {
 		if m.Chunk != c.String() || m.Context != p.Context || m.Weights != c.Weights.String() || !d.Evidence.knows(m.Model, p.Model) {

@@ -151,3 +151,17 @@ func BenchmarkLayouts(b *testing.B) {
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "layouts/s")
 }
+
+// invariant: a chunk under another attention policy, or of several query tokens, is not the program that was timed.
+func TestOtherGraphsWereNotTimed(t *testing.T) {
+	d := phone().FromPriors()
+	d.Evidence.Models = []ModelEvidence{{Name: fitModel, Layers: 35, HiddenSize: 1536}}
+	d.Evidence.Contexts = []ContextEvidence{{Context: 2048, Layouts: []string{"a", "b"}}, {Context: 8192, Layouts: []string{"a"}}}
+	d.Evidence.Chunks = []MeasuredChunk{{Model: fitModel, Chunk: "L0-7", Context: 8192, Weights: "int4g32", CopyBack: CopyBackSync, Experiments: 1}}
+	for text, timed := range map[string]bool{"@4way context=8192": true, "@4way context=8192 attn=sliding:2048": false, "@4way context=8192 tokens=3": false} {
+		p := planOf(t, e2b(t), text)
+		q := planQuantities(p, CopyBackNone)[0]
+		require.Equal(t, timed, len(d.Measured(p.Chunks[0], p, Workload{})) == 1, text)
+		require.Equal(t, timed, d.contextDoubt(p.Chunks[0], p, &q) == 0, text)
+	}
+}

@@ -47,6 +47,7 @@ var mayImport = map[string][]string{
 	"anesim/devices":   {"anesim"},
 	"anesim/search":    {"anesim", "chunking", "quant"},
 	"anesim/devicelog": {"anesim"},
+	"anesim/ledger":    {"anesim", "anesim/evidence", "chunking"},
 
 	"coreml":                {},
 	"coreml/mil":            {"internal/half"},
