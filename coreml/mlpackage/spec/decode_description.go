@@ -20,7 +20,7 @@ const (
 
 // DecodeDescription reads a ModelDescription by itself, as compiled models hold it.
 func DecodeDescription(path, data string) (*mil.Description, error) {
-	d := &decoder{message: newMessage(path, "ModelDescription", data), kept: &Kept{}}
+	d := &decoder{message: newMessage(path, "ModelDescription", data), kept: &Kept{data: data}}
 	description := d.description(d.message)
 	if d.err != nil {
 		return nil, d.err
@@ -196,7 +196,8 @@ func (d *decoder) dims(in *message, list []int64) []int64 {
 
 // flexible reads enumeratedShapes {1 shapes {1 shape}} or shapeRange {1 sizeRanges {1 lowerBound, 2 upperBound}}.
 func (d *decoder) flexible(outer *message, a *mil.ArrayFeature) {
-	before, raw, enumerated := d.unknown, outer.raw, outer.num == 21
+	before, enumerated := d.unknown, outer.num == 21
+	whole := span{outer.base + outer.at - len(outer.raw), outer.base + outer.at}
 	a.Flexible = &mil.Flexible{}
 	in := outer.inner("flexible shapes")
 	if enumerated {
@@ -215,8 +216,8 @@ func (d *decoder) flexible(outer *message, a *mil.ArrayFeature) {
 		}
 	}
 	outer.merge(&in)
-	if d.unknown > before && outer.charge(len(raw)+64) {
-		d.kept.add(a.Flexible, raw)
+	if d.unknown > before {
+		outer.charge(d.kept.add(a.Flexible, whole))
 	}
 }
 

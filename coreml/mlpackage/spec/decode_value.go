@@ -13,7 +13,7 @@ func (d *decoder) typeInto(in *message, t *mil.Type) {
 	inner := in.inner("ValueType")
 	*t = d.typeOf(&inner)
 	in.merge(&inner)
-	if d.unknown > before && in.charge(len(raw)+64) {
+	if d.unknown > before && in.charge(sizeKept) {
 		if d.kept.types == nil {
 			d.kept.types = map[*mil.Type]string{}
 		}
@@ -180,7 +180,7 @@ func (d *decoder) valueOf(in *message) *mil.Value {
 	if v.Content == nil {
 		in.fail(ErrMalformed, "a value with neither contents nor a blob")
 	}
-	if d.unknown > before && in.charge(len(in.buf)+64) {
+	if d.unknown > before && in.charge(sizeKept) {
 		if d.kept.values == nil {
 			d.kept.values = map[*mil.Value]string{}
 		}

@@ -20,7 +20,7 @@ func (e *encoder) description(d *mil.Description) {
 	}
 	e.text(21, d.DefaultFunction)
 	e.features(50, d.TrainingInputs)
-	if m := &d.Metadata; m.Doc+m.Version+m.Author+m.License != "" || len(m.UserDefined) > 0 || e.kept.of(m) != "" {
+	if m := &d.Metadata; m.Doc+m.Version+m.Author+m.License != "" || len(m.UserDefined) > 0 || e.kept.has(m) {
 		e.nest(100, func() { e.metadata(m) })
 	}
 	e.raw(d)
@@ -75,9 +75,9 @@ func (e *encoder) array(a *mil.ArrayFeature) {
 }
 
 func (e *encoder) flexible(f *mil.Flexible) {
-	switch raw := e.kept.of(f); {
-	case raw != "":
-		e.buf = append(e.buf, raw...)
+	switch {
+	case e.kept.has(f):
+		e.raw(f)
 	case f.Ranges != nil:
 		e.nest(31, func() {
 			for _, r := range f.Ranges {

@@ -21,24 +21,35 @@ type Updatable bool
 // Kept holds what a codec did not understand, by the part that it belongs to, so that it can be written back. It is nil for a
 // model that was not read.
 type Kept struct {
-	fields map[any]string       // fields of the message behind a *mil.Op, *mil.Function, …
+	data   string               // what was read
+	fields map[any][]span       // fields of the message behind a *mil.Op, *mil.Function, …
 	types  map[*mil.Type]string // whole types with unknown fields somewhere inside
 	values map[*mil.Value]string
 }
 
-func (k *Kept) add(part any, raw string) {
-	if k.fields == nil {
-		k.fields = map[any]string{}
+// span is a piece of what was read.
+type span struct{ from, to int }
+
+// add keeps a piece; one that follows the piece before makes it longer. It returns about how much memory that takes.
+func (k *Kept) add(part any, at span) (bytes int) {
+	const sizeEntry, sizeSpan = 256, 48 // of a map, and of a list that doubles
+	list := k.fields[part]
+	if n := len(list); n > 0 && list[n-1].to == at.from {
+		list[n-1].to = at.to
+		return 0
 	}
-	k.fields[part] += raw
+	if k.fields == nil {
+		k.fields = map[any][]span{}
+	}
+	k.fields[part] = append(list, at)
+	if len(list) == 0 {
+		return sizeEntry
+	}
+	return sizeSpan
 }
 
-func (k *Kept) of(part any) string {
-	if k == nil {
-		return ""
-	}
-	return k.fields[part]
-}
+// has reports whether there is something kept for a part.
+func (k *Kept) has(part any) bool { return k != nil && len(k.fields[part]) > 0 }
 
 // modelTypes are fields of the oneof that says what a model is.
 var modelTypes = map[int]string{
@@ -54,7 +65,7 @@ var modelTypes = map[int]string{
 
 // Decode reads a model. path is for messages. Constants that lie in weights files are left for [anelab/coreml/mil/blob.Files].
 func Decode(path, data string) (*Model, error) {
-	d := &decoder{message: newMessage(path, "Model", data), kept: &Kept{}}
+	d := &decoder{message: newMessage(path, "Model", data), kept: &Kept{data: data}}
 	m := &Model{Kept: d.kept}
 	for d.next() {
 		d.modelField(m)
@@ -112,10 +123,12 @@ func (d *decoder) modelField(m *Model) {
 // keep sets aside the current field of a message for the part it belongs to.
 func (d *decoder) keep(in *message, part any) {
 	d.unknown++
-	if in.charge(len(in.raw) + 64) {
-		d.kept.add(part, in.raw)
-	}
+	at := in.base + in.at
+	in.charge(d.kept.add(part, span{at - len(in.raw), at}))
 }
+
+// sizeKept is about what an entry of a map of whole types or values takes.
+const sizeKept = 256
 
 // Places says where in weights files constants lie that the program holds otherwise.
 type Places map[*mil.Value]*mil.Blob
@@ -141,4 +154,11 @@ type encoder struct {
 }
 
 // raw writes the fields kept for a part.
-func (e *encoder) raw(part any) { e.buf = append(e.buf, e.kept.of(part)...) }
+func (e *encoder) raw(part any) {
+	if e.kept == nil {
+		return
+	}
+	for _, at := range e.kept.fields[part] {
+		e.buf = append(e.buf, e.kept.data[at.from:at.to]...)
+	}
+}
