@@ -47,6 +47,22 @@ type Argmax struct {
 	Margin    float64 // want's value at Want minus its value at Got
 }
 
+// Add counts the rows of both; the first disagreement is a's, if it has one. The zero value holds no rows.
+func (a Argmax) Add(b Argmax) Argmax {
+	switch {
+	case a.Rows == 0:
+		return b
+	case b.Rows == 0:
+		return a
+	}
+	a.Agree, a.Ties, a.MinMargin = a.Agree+b.Agree, a.Ties+b.Ties, min(a.MinMargin, b.MinMargin)
+	if a.FirstRow < 0 && b.FirstRow >= 0 {
+		a.FirstRow, a.Got, a.Want, a.Margin = a.Rows+b.FirstRow, b.Got, b.Want, b.Margin
+	}
+	a.Rows += b.Rows
+	return a
+}
+
 // Compare measures how far got is from want. It never fails: a difference in length is reported as one (an equal prefix is no
 // agreement). What is tolerable is for [Tolerance.Check] to say.
 func Compare(got, want []float32, o Options) Difference {

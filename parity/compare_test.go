@@ -185,6 +185,15 @@ func TestPAR05TiesAndMargins(t *testing.T) { // hand: 25 and 25.004 are one fp16
 	require.InDelta(t, 0.004, d.Argmax.Margin, 1e-6)
 }
 
+func TestPAR05ChoicesAddUp(t *testing.T) { // hand
+	agreed := Argmax{Rows: 3, Agree: 2, Ties: 1, MinMargin: 0.25, FirstRow: -1}
+	parted := Argmax{Rows: 2, Agree: 1, MinMargin: 0.5, FirstRow: 1, Got: 7, Want: 5, Margin: 1.5}
+	require.Equal(t, Argmax{Rows: 5, Agree: 3, Ties: 1, MinMargin: 0.25, FirstRow: 4, Got: 7, Want: 5, Margin: 1.5}, agreed.Add(parted))
+	require.Equal(t, Argmax{Rows: 5, Agree: 3, Ties: 1, MinMargin: 0.25, FirstRow: 1, Got: 7, Want: 5, Margin: 1.5}, parted.Add(agreed))
+	require.Equal(t, parted, Argmax{}.Add(parted))
+	require.Equal(t, parted, parted.Add(Argmax{}))
+}
+
 func withMinMargin(a Argmax, m float64) Argmax { a.MinMargin = m; return a }
 
 func TestZeroToleranceIsEquality(t *testing.T) { // hand

@@ -30,6 +30,7 @@ type PointReport struct {
 	Elements int        //
 	Worst    Difference // the tap with the largest difference relative to its peak
 	Label    string     // its name
+	Choices  Argmax     // of all taps together
 }
 
 // Parting is the place where two implementations go different ways.
@@ -85,6 +86,7 @@ func (r *Report) add(t Tap, d Difference, err error) {
 	p.Taps++
 	p.Equal += d.Equal
 	p.Elements += d.Elements
+	p.Choices = p.Choices.Add(d.Argmax)
 	if p.Taps == 1 || d.Mismatch != "" || d.PeakRel() > p.Worst.PeakRel() {
 		p.Worst, p.Label = d, Label(t)
 	}

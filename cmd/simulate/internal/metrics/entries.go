@@ -82,7 +82,7 @@ var agreement = []Entry{
 		Text:  "f32 counts float32 numbers, hf-bf16 bfloat16 numbers, ane float16 numbers."},
 	{Name: "cosine", Seen: "verify", Short: "cosine of the angle between two tensors",
 		Text: "Blind to magnitude, so never a verdict by itself: a tensor ten times too large has cosine 1."},
-	{Name: "argmax", Aliases: []string{"margin", "ties"}, Seen: "verify", Short: "rows in which both sides choose the same index",
+	{Name: "argmax", Aliases: []string{"margin", "min_margin", "ties"}, Seen: "verify", Short: "rows in which both sides choose the same index",
 		Text: "The lowest index wins among equals. A disagreement whose two values lie less than one step of the storage type apart is a tie and counted apart: rounding alone decides it."},
 	{Name: "mode", Aliases: []string{"f32", "hf-bf16", "ane"}, Seen: "verify", Short: "where values are rounded",
 		Text: "f32: float32 throughout. hf-bf16: bfloat16 at the steps where Hugging Face's eager code rounds. ane: float16, one rounding per value that a graph for the Neural Engine materialises."},

@@ -32,6 +32,7 @@ type Tensor struct {
 	Taps      int
 	Elements  int
 	Equal     int
+	Choices   parity.Argmax     // of every row
 	Worst     parity.Difference // relative to the peak of its tap
 	WorstIn   string            // "T21 layer 3"
 	Tolerance parity.Tolerance
@@ -105,6 +106,7 @@ func (c *Comparison) addPoint(name string, p parity.PointReport, first *parity.P
 	t.Taps += p.Taps
 	t.Elements += p.Elements
 	t.Equal += p.Equal
+	t.Choices = t.Choices.Add(p.Choices)
 	if t.WorstIn == "" || p.Worst.PeakRel() > t.Worst.PeakRel() {
 		t.Worst, t.WorstIn = p.Worst, place(name, p.Label)
 	}

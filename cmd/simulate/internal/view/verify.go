@@ -2,10 +2,12 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anelab/cmd/simulate/internal/proof"
 	"anelab/cmd/simulate/internal/texttab"
+	"anelab/gemma4"
 	"anelab/parity"
 )
 
@@ -98,6 +100,7 @@ func comparison(p *texttab.Page, c *proof.Comparison) {
 		p.Line("for information: %s", c.Target.Information)
 	}
 	tensors(p, c)
+	choices(p, c)
 	if t := c.Tokens; t != nil {
 		p.Line("%d of %d greedy tokens identical%s", t.Equal, t.Count, after(t.First))
 	}
@@ -136,6 +139,20 @@ func tensors(p *texttab.Page, c *proof.Comparison) {
 		t.Row(string(x.Point), short(x.Worst.MaxAbs), short(x.Worst.PeakRel()), allowed, short(x.Worst.RelRMS), share(x.Equal, x.Elements), worst, verdict)
 	}
 	p.Table(t)
+}
+
+// choices says how often both sides choose the same token, and how close the closest call was.
+func choices(p *texttab.Page, c *proof.Comparison) {
+	i := slices.IndexFunc(c.Tensors, func(t proof.Tensor) bool { return t.Point == gemma4.PointLogits })
+	if i < 0 {
+		return
+	}
+	a := c.Tensors[i].Choices
+	text := fmt.Sprintf("argmax of logits: %d of %s agree, %s; least margin %s", a.Agree, plural(a.Rows, "row"), plural(a.Ties, "tie"), sig(a.MinMargin))
+	if a.FirstRow >= 0 {
+		text += fmt.Sprintf("; first other choice %d for %d, which leads by %s", a.Got, a.Want, sig(a.Margin))
+	}
+	p.Line("%s", text)
 }
 
 // short is a figure of two digits: only its size matters.

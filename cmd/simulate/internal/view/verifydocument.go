@@ -66,9 +66,10 @@ type tensorDocument struct {
 }
 
 type argmaxDocument struct {
-	Rows  int `json:"rows"`
-	Agree int `json:"agree"`
-	Ties  int `json:"ties"`
+	Rows      int    `json:"rows"`
+	Agree     int    `json:"agree"`
+	Ties      int    `json:"ties"`
+	MinMargin number `json:"min_margin"`
 }
 
 type toleranceDocument struct {
@@ -138,8 +139,12 @@ func documentOf(c *proof.Comparison) comparisonDocument {
 func tensorOf(t *proof.Tensor) tensorDocument {
 	w := &t.Worst
 	return tensorDocument{Tensor: string(t.Point), Compared: t.Taps, Elements: t.Elements, Equal: t.Equal, MaxAbs: number(w.MaxAbs), OfPeak: number(w.PeakRel()),
-		MaxULP: w.MaxULP, Cosine: number(w.Cosine), RelRMS: number(w.RelRMS), Argmax: argmaxDocument{w.Argmax.Rows, w.Argmax.Agree, w.Argmax.Ties},
+		MaxULP: w.MaxULP, Cosine: number(w.Cosine), RelRMS: number(w.RelRMS), Argmax: argmaxOf(t.Choices),
 		WorstIn: t.WorstIn, Tolerance: toleranceOf(t.Tolerance), OK: t.OK}
+}
+
+func argmaxOf(a parity.Argmax) argmaxDocument {
+	return argmaxDocument{a.Rows, a.Agree, a.Ties, number(a.MinMargin)}
 }
 
 func toleranceOf(t parity.Tolerance) toleranceDocument {
