@@ -85,6 +85,7 @@ func residuals(set string, predict estimator, samples []sample) []Residual {
 	return all
 }
 
+// A row is inside when the measured time lies in the interval; the error is signed so that a bias shows.
 func residual(set string, predict estimator, s *sample) Residual {
 	seconds, interval := predict(s)
 	return Residual{Set: set, Line: s.Line, Experiment: s.Experiment, Device: s.Device, Component: s.Component,
@@ -132,6 +133,7 @@ func sums(session []Residual) (measured, predicted float64, complete bool) {
 	return measured, predicted, len(timed) == session[0].chunks
 }
 
+// It sorts its argument, and makes it absolute: callers hand over a slice of their own.
 func statsOf(errors []float64) Stats {
 	if len(errors) == 0 {
 		return Stats{Median: nan, P90: nan, Max: nan}
@@ -157,6 +159,7 @@ func coverage(rows []Residual) Percent {
 	return Percent(100 * float64(inside) / float64(intervals))
 }
 
+// Of an even number it is the mean of the middle two.
 func median(x []float64) float64 {
 	x = append([]float64(nil), x...)
 	sort.Float64s(x)

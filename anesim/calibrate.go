@@ -117,6 +117,7 @@ func (c *Calibration) fitDevices(rows []Measurement) {
 	}
 }
 
+// Families are told apart by their place in the options, because two device files may claim similar names.
 func familyOf(samples []sample, i int) []sample {
 	var all []sample
 	for _, s := range samples {
@@ -127,6 +128,7 @@ func familyOf(samples []sample, i int) []sample {
 	return all
 }
 
+// The prior stands beside the value, so that a reader sees how far the rows moved it.
 func fittedConstant(d *Device, name string) FittedConstant {
 	t, _ := ParseTerm(name)
 	k := &d.Constants[t]
@@ -183,6 +185,8 @@ type fold struct {
 	train, test []sample
 }
 
+// Whole experiments leave together: rows of one session share its factor, and a row that stayed behind would give it
+// away.
 func folds(samples []sample) []fold {
 	var all []fold
 	for _, session := range groupBy(samples, func(s *sample) string { return s.Experiment }) {
@@ -248,6 +252,7 @@ func (c *Calibration) fitAndLeaveOut(m rival) {
 	c.Rows = append(append(c.Rows, fit...), loo...)
 }
 
+// Constants are fitted on the training rows alone; nothing of the score file reaches them.
 func (c *Calibration) scoreWith(m rival, fresh []sample) {
 	var score []Residual
 	for i, base := range c.options.Devices {

@@ -70,6 +70,7 @@ func WorstVerdict(s Subject) Verdict {
 	return worst
 }
 
+// Every predicate is asked, even after a refusal: the second reason may be the one that is cheaper to cure.
 func checkSubject(s Subject) []Finding {
 	found, records := []Finding{}, predicates()
 	for i := range records {
@@ -80,6 +81,7 @@ func checkSubject(s Subject) []Finding {
 	return found
 }
 
+// Stable, so that findings of one verdict keep the order of chunks and of limits.csv.
 func worstFirst(found []Finding) []Finding {
 	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(rank[a.Verdict], rank[b.Verdict]) })
 	return found

@@ -74,6 +74,7 @@ type ExcludedClass struct {
 // classes collects excluded rows by reason.
 type classes map[string]*ExcludedClass
 
+// Lines are kept, so that every excluded row can be found again in its file.
 func (c classes) add(m Measurement, reason string) {
 	if c[reason] == nil {
 		c[reason] = &ExcludedClass{Reason: reason}
@@ -117,6 +118,7 @@ type sampler struct {
 	excluded classes
 }
 
+// Plans are made per model by one planner: a measurements file times the same few chunks again and again.
 func newSampler(devices []Device, models map[string]*chunking.Model) *sampler {
 	s := &sampler{devices: devices, models: models, planners: map[string]*chunking.Planner{}, excluded: classes{}}
 	for name, m := range models {

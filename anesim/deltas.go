@@ -68,6 +68,7 @@ func LayoutDeltas(m *chunking.Model, devices []Device) []Delta {
 	return all
 }
 
+// Measured sides come from effects.csv and predicted ones from plans; both are differences, so host time is in neither.
 func (c deltaCase) predict(m *chunking.Model, d Device) Delta {
 	before, after := presetPlan(m, c.before), presetPlan(m, c.after)
 	e, ok := evidence.FindEffect(c.effect)
@@ -94,6 +95,8 @@ func (c deltaCase) predict(m *chunking.Model, d Device) Delta {
 	return out
 }
 
+// A sign is asked for only where a millisecond or more was measured: timers print tenths, and below that noise decides
+// it.
 func (d *Delta) held() bool {
 	if d.Rule != "" {
 		return d.Range.Lo <= d.MeasuredS && d.MeasuredS <= d.Range.Hi
@@ -123,6 +126,7 @@ func (c deltaCase) side(d *Device, p *chunking.Plan, chunks []int) []chunkEstima
 	return all
 }
 
+// No list means the whole step.
 func timed(i int, chunks []int) bool {
 	for _, c := range chunks {
 		if c == i {

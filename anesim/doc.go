@@ -26,5 +26,18 @@
 // An experiment is one configuration in one session; all its rows share an unknown factor (temperature, build) that is
 // estimated with a prior and thrown away. Accuracy is always quoted with whole experiments left out.
 //
+// # Beyond one decode step
+//
+//	limits and placement   [Check], [CheckSubject], [LimitRecords]: every row of limits.csv as a predicate, a fact or a refuted claim
+//	states, one program    [EmpiricalFactors]: what the sum does not explain, by rule and with a wide range
+//	verify and drafts      [VerifySeconds], [PredictSpeculation]: break-even acceptance, contaminated caches
+//	prompts                [PredictPrefill]: batches on either engine, prefix caches, the rest through decode
+//	memory, energy         [MemoryOf], [PredictEnergy]: sums of published figures, with bounds
+//	other devices, models  [TransferTo]: at most five timed calls and the constants of a relative
+//	in time                [TimelineOf]: one token as a trace
+//
+// How far the numbers go is in the [Calibration]: left-out steps beside an oracle, a control with shuffled times, what each
+// term earns, and which constants the data pin alone, together, or not at all ([Identify]).
+//
 // Start at [Predict] for a plan, at [Calibrate] for constants; device files are read by package devices.
 package anesim

@@ -38,6 +38,7 @@ func PredictEnergy(p *chunking.Plan) Energy {
 	return e
 }
 
+// Bounds add up as they are: the figures behind them are not independent.
 func (e *Energy) add(p JoulePart) {
 	e.Parts = append(e.Parts, p)
 	e.Range.Lo += p.Quantity * p.PerUnit.Lo

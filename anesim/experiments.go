@@ -28,6 +28,7 @@ func (c *Calibration) experimentResiduals(loo []Residual) {
 	}
 }
 
+// The median is signed: it shows whether the session ran warm, which the absolute one would hide.
 func (c *Calibration) experimentResidual(rows []Residual) ExperimentResidual {
 	first := rows[0]
 	out := ExperimentResidual{Experiment: first.Experiment, Device: first.Device, Layout: first.Layout, Context: first.Context,

@@ -145,6 +145,7 @@ func (m Measurement) unfitShot() string {
 	return m.unfit()
 }
 
+// The layout is planned for the row's own model, which may be another one than the source was fitted on.
 func shot(m Measurement, model *chunking.Model, planner *chunking.Planner) (sample, error) {
 	layout, err := m.layout(model)
 	if err != nil {
@@ -161,6 +162,7 @@ func shot(m Measurement, model *chunking.Model, planner *chunking.Planner) (samp
 	return sample{Measurement: m, plan: plan, chunk: k, q: planQuantities(plan, m.copyBack())[k]}, nil
 }
 
+// Rows are named by line and experiment, as everywhere that measurements are refused.
 func shotError(m Measurement, got, want string) error {
 	return &format.Error{Path: "calls", Field: m.where(), Got: got, Want: want}
 }
@@ -185,6 +187,7 @@ func together(d *Device, samples []sample) error {
 	return errors.Join(problems...)
 }
 
+// In order, for messages that read the same every time.
 func names(models map[string]*chunking.Model) []string {
 	count := map[string]int{}
 	for n := range models {

@@ -38,6 +38,7 @@ func fitChunks(d Device, samples []sample) Device {
 	return d
 }
 
+// Host and chunk constants are solved for apart: no row holds both.
 func priorsOf(d *Device, from, to Term) []Prior {
 	var p []Prior
 	for t := from; t < to; t++ {
@@ -46,6 +47,7 @@ func priorsOf(d *Device, from, to Term) []Prior {
 	return p
 }
 
+// Confidence follows from the spread alone. A constant at its bound of zero keeps the spread of the unconstrained fit.
 func (d *Device) setConstant(t Term, value, sd float64) {
 	c := &d.Constants[t]
 	c.Value, c.SD = value, sd
@@ -58,6 +60,7 @@ func sourceOf(c *Constant, experiments, rows int) string {
 	return fmt.Sprintf("calibrated on %d experiments, %d rows; %.0f %% from rows, the rest from the prior", experiments, rows, share)
 }
 
+// Both sides of an equation are divided by the measured time, so that all errors are relative.
 func overTime(q []float64, seconds float64) []float64 {
 	x := make([]float64, len(q))
 	for i := range q {
@@ -103,10 +106,12 @@ func evidenceOf(samples []sample) Evidence {
 	return e
 }
 
+// Name, depth and width are enough to recognise a model; weights never reach this package.
 func modelEvidence(s *sample) ModelEvidence {
 	return ModelEvidence{Name: s.Model, Layers: len(s.plan.Model.Layers), HiddenSize: s.plan.Model.Config.HiddenSize}
 }
 
+// Layouts are counted per context, since one layout cannot tell attention from hand-off.
 func contextEvidence(samples []sample) []ContextEvidence {
 	var all []ContextEvidence
 	for _, group := range groupBy(samples, func(s *sample) string { return fmt.Sprint(s.plan.Context) }) {

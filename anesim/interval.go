@@ -78,6 +78,7 @@ func (d *Device) chunkDoubt(c *chunking.Chunk) float64 {
 	return doubtChunk/float64(1+sessions) + doubtLayer*float64(longer)
 }
 
+// Encodings are compared as text: palettes of other group sizes stream alike but were not seen to.
 func (e *Evidence) hasWeights(encoding string) bool {
 	for _, w := range e.Weights {
 		if w == encoding {

@@ -20,6 +20,7 @@ func sizeLimits() []LimitRecord {
 	return append(layerLimits(), append(byteLimits(), dimensionLimits()...)...)
 }
 
+// Lengths. The often quoted ceiling of fifteen layers is a refuted claim, see [limitFacts].
 func layerLimits() []LimitRecord {
 	wholeModel := func(s *Subject) bool { return s.Layers >= refusedLayers && s.Head && s.StateTypes == 0 }
 	return []LimitRecord{
@@ -52,6 +53,8 @@ func layerLimits() []LimitRecord {
 	}
 }
 
+// Sizes of one package. The two marks of the GPU fallback come from one observation at 1.94 GB and a rule of thumb at
+// 1.4.
 func byteLimits() []LimitRecord {
 	rule := observed("package size", "one mlpackage above", "iPhone")
 	return []LimitRecord{
@@ -94,6 +97,7 @@ func byteLimits() []LimitRecord {
 	}
 }
 
+// Formats and dimensions. The bounds of spec ane.md A5 hold from the A16 generation on; older parts stop at 16384.
 func dimensionLimits() []LimitRecord {
 	return []LimitRecord{
 		{

@@ -79,6 +79,7 @@ func MemoryOf(p *chunking.Plan, l Load) Memory {
 	return m
 }
 
+// Lower and upper bounds add up as they are.
 func (m *Memory) add(i MemoryItem) {
 	m.Items = append(m.Items, i)
 	m.ResidentBytes += i.Bytes
@@ -89,6 +90,7 @@ func (m *Memory) add(i MemoryItem) {
 	}
 }
 
+// The middle of the bounds is printed: nothing says where between them a model lies.
 func weightItem(bytes int64, functions int) MemoryItem {
 	total := bytes * int64(functions)
 	hi := int64(copyOverhead * float64(total))
@@ -122,6 +124,7 @@ func prefillItem(p *chunking.Plan, rows int) MemoryItem {
 		Source: "ports of spec forward.md §4.9; activations inside a program are not known"}
 }
 
+// PLE tables are the largest file of a bundle, 2.3 GB, and a token touches one row of each.
 func tableItem(m *chunking.Model, t Tables) MemoryItem {
 	bytes := tableBytes(m)
 	if t == TablesResident {

@@ -14,6 +14,7 @@ type Workload struct {
 	KV       KVForm   // where caches live; a state has nothing to copy back
 }
 
+// The zero value is today's runtime. A state leaves nothing to copy, whatever was asked for.
 func (w Workload) copyBack() CopyBack {
 	if w.KV != KVExplicit {
 		return CopyBackNone
@@ -103,6 +104,7 @@ func Predict(p *chunking.Plan, d Device, w Workload) Prediction {
 	return out
 }
 
+// Host terms count tokens and positions; a step is one token.
 func hostQuantity(t Term, p *chunking.Plan) float64 {
 	if t == HostPositions {
 		return float64(p.Context)
@@ -110,6 +112,7 @@ func hostQuantity(t Term, p *chunking.Plan) float64 {
 	return 1
 }
 
+// Terms of no quantity are left out: a chunk without imports has no hand-off to explain.
 func (d *Device) chunkPrediction(c *chunking.Chunk, e chunkEstimate) ChunkPrediction {
 	out := ChunkPrediction{Chunk: c.String(), Lo: c.Lo, Hi: c.Hi, Head: c.Head, WeightBytes: c.Totals.WeightBytes,
 		KVReadBytes: c.Totals.KVReadBytes, TimeS: e.seconds, TimeRange: d.around(e.seconds, d.sd(e)), FormSDS: e.form}
@@ -122,6 +125,7 @@ func (d *Device) chunkPrediction(c *chunking.Chunk, e chunkEstimate) ChunkPredic
 	return out
 }
 
+// Constant and quantity stand beside their product, so that a reader can check it.
 func (d *Device) cost(t Term, quantity float64) Cost {
 	c := &d.Constants[t]
 	return Cost{Term: t.String(), Resource: t.Resource(), Constant: c.Value, ConstantUnit: t.Unit(), Quantity: quantity,

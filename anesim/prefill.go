@@ -156,6 +156,8 @@ func headParams(p *chunking.Plan) int64 {
 	return 0
 }
 
+// On the phone the host took as long as the engine: keys and values are spread by scalar loops (effects.csv
+// prefill-real10-to-348).
 func hostPart(tokens int, r batchRates) PrefillPart {
 	n := float64(tokens)
 	return PrefillPart{Name: "host: rows in, keys and values out", TimeS: r.hostFixed + n*r.host,

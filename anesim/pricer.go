@@ -27,6 +27,7 @@ func (pr *Pricer) Seconds(p *chunking.Plan) float64 {
 	return s
 }
 
+// Chunks are shared between plans, so the pointer is the key.
 func (pr *Pricer) chunk(c *chunking.Chunk, m *chunking.Model) float64 {
 	s, ok := pr.times[c]
 	if !ok {

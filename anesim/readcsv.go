@@ -65,6 +65,7 @@ func (rd *reader) problem(line, column int, e format.Error) {
 	rd.problems = append(rd.problems, &e)
 }
 
+// Columns may stand in any order; a missing, doubled or unknown one ends the reading, because every row would be wrong.
 func (rd *reader) header() bool {
 	record, err := rd.csv.Read()
 	if err != nil {
@@ -148,6 +149,7 @@ func (f fields) bad(column string, e format.Error) {
 	f.problem(line, col, e)
 }
 
+// Empty is zero, which stands for unknown in every column that is a count.
 func (f fields) integer(column string, most int) int {
 	s := f.text(column)
 	if s == "" {
@@ -160,6 +162,7 @@ func (f fields) integer(column string, most int) int {
 	return n
 }
 
+// Infinity and NaN parse as numbers in Go and are no times.
 func (f fields) number(column string) float64 {
 	s := f.text(column)
 	if s == "" {
@@ -175,6 +178,7 @@ func (f fields) number(column string) float64 {
 
 func (f fields) flag(column string) bool { return f.oneOf(column, "", "0", "1") == "1" }
 
+// Case matters: a file that writes "a" for "A" may mean something else by it.
 func (f fields) oneOf(column string, allowed ...string) string {
 	s := f.text(column)
 	for _, a := range allowed {

@@ -79,6 +79,7 @@ func predicate(id string, class Class, v Verdict, meets func(*Subject) bool, e E
 	return LimitRecord{ID: id, Sort: SortPredicate, Class: class, Verdict: v, meets: meets, Evidence: e}
 }
 
+// A fact has no verdict, and a note that says what it is good for.
 func fact(id, note string, e Evidenced) LimitRecord {
 	return LimitRecord{ID: id, Sort: SortFact, Note: note, Evidence: e}
 }

@@ -75,6 +75,7 @@ type solution struct {
 	cov   *mat.SymDense // [n, n]
 }
 
+// Priors keep the matrix positive definite whatever the rows are, so a failure here is ours.
 func (p *problem) solve() solution {
 	z := p.nonNegative()
 	var chol mat.Cholesky

@@ -127,6 +127,7 @@ func (c *Calibration) withoutExperiment(family int, experiment string, rows []Me
 	return out
 }
 
+// The prediction is the one that users see, copy-back as in the row's build, not a sum made for the test.
 func (f *leftOut) residual(s *stepSample, oracleSeconds float64) StepResidual {
 	x := Predict(s.plan, f.device, Workload{CopyBack: s.copyBack()})
 	r := StepResidual{Line: s.Line, Experiment: s.Experiment, Device: s.Device, Layout: s.Layout, Context: s.plan.Context,

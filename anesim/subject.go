@@ -73,6 +73,7 @@ func SubjectOf(p *chunking.Plan, i int, class Class) Subject {
 	return s
 }
 
+// Any of the traits is enough.
 func (s *Subject) has(traits ...OpTrait) bool {
 	for _, have := range s.Ops {
 		for _, t := range traits {

@@ -84,6 +84,7 @@ func (b *builder) now() int64 { return int64(float64(b.clock*1e9) + 0.5) }
 
 func (b *builder) advance(seconds float64) { b.clock += seconds }
 
+// Spans are filed when they open, so parents come before their children.
 func (b *builder) open(t Track, name string) int {
 	b.out.Spans = append(b.out.Spans, Span{Track: t, Name: name, Start: b.now(), Chunk: b.chunk})
 	return len(b.out.Spans) - 1
@@ -135,6 +136,7 @@ func importSeconds(d *Device, q *Quantities) float64 {
 	return s
 }
 
+// The host copies while the call is open: its timer includes it (data README §3).
 func (b *builder) copyBack(seconds float64) {
 	i := b.open(TrackHost, "copy caches back")
 	b.advance(seconds)
@@ -164,6 +166,7 @@ func (b *builder) ops(c *chunking.Chunk) {
 
 const noLayer = -2
 
+// Norms and projections stream weights; attention reads caches and activations, and has no weights.
 func (b *builder) op(op chunking.Op) {
 	k := &b.device.Constants
 	name := string(op.Kind)

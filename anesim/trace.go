@@ -41,8 +41,10 @@ func (s Span) args() string {
 	return ""
 }
 
+// Three decimals of a microsecond are nanoseconds, without a float in between.
 func micros(ns int64) string { return fmt.Sprintf("%d.%03d", ns/1000, ns%1000) }
 
+// Names hold layout text, which has bars and plus signs but may one day have quotes.
 func jsonText(s string) string {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -64,6 +66,7 @@ func (b *traceWriter) line(text string, args ...any) {
 	}
 }
 
+// The comma comes before the event: the last one has none behind it, and no event is held back.
 func (b *traceWriter) event(text string, args ...any) {
 	separator := ",\n"
 	if b.events == 0 {

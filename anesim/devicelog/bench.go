@@ -34,6 +34,7 @@ type benchResult struct {
 	System      benchSystem `json:"system_info"` // of a result without an envelope
 }
 
+// The chip says most: "Apple M4 Pro". Model identifiers such as Mac16,11 need a table that grows every year.
 func (s *benchSystem) device() string {
 	for _, name := range []string{s.CPU.Brand, s.DeviceName, s.MacModel} {
 		if name != "" {

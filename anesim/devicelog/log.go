@@ -220,6 +220,7 @@ func (r *logReader) place(p profile) {
 	last.lines = append(last.lines, p)
 }
 
+// The mean of the timers, as one number for how a run moves.
 func meanOf(x []float64) float64 {
 	var s float64
 	for _, v := range x {
@@ -265,6 +266,7 @@ func (r *logReader) name(i int) string {
 	return r.context.Experiment
 }
 
+// Host parts first, then chunks, then the step: the order of the line.
 func (r *logReader) rows(m anesim.Measurement, p *profile) {
 	for _, part := range []string{"emb", "mask"} {
 		if s, ok := p.host[part]; ok {

@@ -76,6 +76,7 @@ func readReport(path string, data []byte) (Session, error) {
 	return r.session(path)
 }
 
+// Runs that say nothing of the engine are read and filed as quality X, with the reason, instead of being dropped.
 func (r *DeviceReport) session(path string) (Session, error) {
 	c := Context{Experiment: r.Experiment, Date: r.Date, Device: r.Device, Model: r.Model, Context: r.Context, WeightBits: r.WeightBits,
 		GroupSize: r.GroupSize, CopyBack: anesim.CopyBack(r.CopyBack)}

@@ -28,6 +28,7 @@ func isTableHeader(line string) bool {
 	return len(columns) > 1 && slices.Contains(columns, "duration")
 }
 
+// Instruments exports commas or tabs, with or without quotes.
 func splitHeader(line string) []string {
 	comma := ","
 	if strings.Contains(line, "\t") {
@@ -82,6 +83,7 @@ func readTable(path string, data []byte, c Context) (Session, error) {
 	return s, err
 }
 
+// Thousands have commas in exported tables: "12,200.00 µs".
 func milliseconds(text string) (float64, bool) {
 	m := durationRE.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {

@@ -23,6 +23,7 @@ func Names() []string { return namesIn(".") }
 // figures, and predictions say so.
 func PriorNames() []string { return namesIn(priorFolder) }
 
+// Sorted, as embedded folders are.
 func namesIn(folder string) []string {
 	entries, err := shipped.ReadDir(folder)
 	if err != nil {

@@ -141,12 +141,14 @@ type converter struct {
 	err  error
 }
 
+// The first fault is told; later ones often follow from it.
 func (c *converter) fail(field, got, want, fix string) {
 	if c.err == nil {
 		c.err = &format.Error{Path: c.path, Field: field, Got: got, Want: want, Fix: fix}
 	}
 }
 
+// A file without evidence is a device that nobody measured: whatever its values say, its priors count.
 func (c *converter) device(f *file) anesim.Device {
 	if f.Format != formatVersion {
 		c.fail("format", strconv.Quote(f.Format), strconv.Quote(formatVersion), "")
@@ -180,6 +182,7 @@ func (c *converter) device(f *file) anesim.Device {
 	return d
 }
 
+// A number without a unit, a source and a group is refused: nobody could judge it later.
 func (c *converter) constant(field string, k *constant, t anesim.Term, fitted bool) anesim.Constant {
 	if k.Unit != t.Unit() {
 		c.fail(field+".unit", strconv.Quote(k.Unit), strconv.Quote(t.Unit()), "")
@@ -198,6 +201,7 @@ func (c *converter) constant(field string, k *constant, t anesim.Term, fitted bo
 	return out
 }
 
+// YAML has .nan and .inf, which are numbers and no constants.
 func (c *converter) atLeastZero(field string, x *float64) float64 {
 	switch {
 	case x == nil:
@@ -217,6 +221,7 @@ func (c *converter) positive(field string, x *float64) float64 {
 	return v
 }
 
+// Rows of the lower triangle, the diagonal written out so that a shifted row shows.
 func (c *converter) correlation(d *anesim.Device, rows [][]float64) {
 	n := len(d.Correlation)
 	if len(rows) != n {
@@ -237,6 +242,7 @@ func (c *converter) correlation(d *anesim.Device, rows [][]float64) {
 	}
 }
 
+// Evidence decides how wide ranges are, so it is checked like constants.
 func (c *converter) evidence(e *evidence) anesim.Evidence {
 	out := anesim.Evidence{Experiments: e.Experiments, Rows: e.Rows, WorstMiss: c.atLeastZero("evidence.worst_miss", &e.WorstMiss),
 		IntervalFactor: c.positive("evidence.interval_factor", &e.IntervalFactor), HostSDSeconds: c.atLeastZero("evidence.host_sd_s", &e.HostSDSeconds),

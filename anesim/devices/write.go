@@ -38,6 +38,7 @@ func (w *writer) line(indent int, text string, args ...any) {
 	fmt.Fprintf(w, strings.Repeat("  ", indent)+text+"\n", args...)
 }
 
+// Values are written only after a calibration: before it they would be copies of the priors that could drift from them.
 func (w *writer) constant(t anesim.Term, d *anesim.Device) {
 	k := &d.Constants[t]
 	w.line(1, "%s: # × %s", t, t.Quantity())
@@ -55,6 +56,7 @@ func (w *writer) constant(t anesim.Term, d *anesim.Device) {
 	w.line(3, "source: %s", quote(k.Prior.Source))
 }
 
+// Without it the errors of a sum of terms could not be had from the file.
 func (w *writer) correlation(d *anesim.Device) {
 	w.line(0, "correlation: # of the errors, lower triangle, chunk constants in the order above")
 	for i := range d.Correlation {
@@ -66,6 +68,7 @@ func (w *writer) correlation(d *anesim.Device) {
 	}
 }
 
+// What was measured, so that a prediction can tell known ground from unknown.
 func (w *writer) evidence(e *anesim.Evidence) {
 	w.line(0, "evidence:")
 	w.line(1, "experiments: %d", e.Experiments)

@@ -11,6 +11,7 @@ func Entries() []Entry {
 	return slices.Concat(cutEntries(), cacheEntries(), attentionEntries(), weightEntries(), draftEntries(), graphEntries(), promptEntries(), hostEntries())
 }
 
+// Cuts: the one subject that the cost model was made for.
 func cutEntries() []Entry {
 	return []Entry{
 		{ID: "chunks-3", Name: "three chunks instead of four (merged 2+3)", Claim: "41 tok/s; −2.3 ms for a dispatch saved", Verdict: Priced, Ground: "dispatch, handoff_call, handoff_first",
@@ -46,6 +47,7 @@ func wholeProgram(b *Bench) (Forecast, error) {
 		Text: "@3way → @1way with the rule of the one session that tried"}, nil
 }
 
+// Where caches live. Most of these are decided by what compiles, not by what is fast.
 func cacheEntries() []Entry {
 	return []Entry{
 		{ID: "stateless", Name: "stateless programs that return new rows", Claim: "no cache traffic out of the call", Verdict: Unmeasured, Ground: "empirical rule stateless",
@@ -61,6 +63,8 @@ func cacheEntries() []Entry {
 	}
 }
 
+// Attention policies at 8K, where they matter; what they do to tokens is for the reference to show. A policy that the
+// planner does not know is bounded by the window of as many rows.
 func attentionEntries() []Entry {
 	const full, windowed = "@4way context=8192", "@4way context=8192 attn=sliding:"
 	return []Entry{
@@ -85,6 +89,7 @@ func attentionEntries() []Entry {
 	}
 }
 
+// Encodings. Bytes are priced; that some engines decode every palette at one rate (spec ane.md §0.3) is in the range.
 func weightEntries() []Entry {
 	const base = "@4way"
 	all := func(enc string) string {

@@ -9,6 +9,7 @@ const (
 	noDrafter    = 0.01 // a look into a table
 )
 
+// Speculation. What a drafter gets right is not ours to predict, so entries say how much it must.
 func draftEntries() []Entry {
 	verify := []string{"T1-to-3-iphone", "T1-to-3-mac", "T1-to-8-mlstate4-mac", "T1-to-8-mlstate3-mac"}
 	return []Entry{
@@ -35,6 +36,7 @@ func draftEntries() []Entry {
 	}
 }
 
+// Rewrites of the graph: measured, and mostly without effect.
 func graphEntries() []Entry {
 	return []Entry{
 		{ID: "native-softmax", Name: "native softmax", Claim: "one op instead of four", Verdict: Rule, Ground: "measured at −1.2 %", Effects: []string{"graph-native-softmax-qwen"},
@@ -55,6 +57,7 @@ func graphEntries() []Entry {
 	}
 }
 
+// The time to the first token, for a prompt of 400 tokens.
 func promptEntries() []Entry {
 	const n = 400
 	decode, batch := anesim.Prompt{Tokens: n}, anesim.Prompt{Tokens: n, Rows: 512}
@@ -73,6 +76,7 @@ func promptEntries() []Entry {
 	}
 }
 
+// What the host does around the calls.
 func hostEntries() []Entry {
 	return []Entry{
 		{ID: "mask-preallocation", Name: "mask preallocation", Claim: "faster", Verdict: Rule, Ground: "measured 1.4 ms slower", Effects: []string{"host-mask-prealloc"},

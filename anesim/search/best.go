@@ -33,6 +33,7 @@ type Request struct {
 	MaxWeightBytes int64 // of one chunk; 0 = no bound of your own
 }
 
+// One encoding for all chunks: mixed ones are another search, over the variants of [Explore].
 func (r *Request) weights() (w quant.Encoding) {
 	if len(r.Settings.Cuts) > 0 {
 		return r.Settings.Cuts[0].Weights

@@ -183,6 +183,7 @@ func (c *coster) cost(p *chunking.Plan) (cost [NumObjectives]float64, legal bool
 	return cost, true
 }
 
+// Verdicts are kept per chunk: a grid has a thousand chunks and a million plans.
 func (c *coster) isLegal(p *chunking.Plan, i int) bool {
 	if c.grid.Legality == AllowAll {
 		return true

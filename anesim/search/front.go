@@ -56,6 +56,7 @@ type frontier struct {
 	recent int // position of the point that dominated last: neighbours in the order mostly fall to the same one
 }
 
+// Whoever fell to a point is mostly followed by others that fall to it, so that point is asked first.
 func (f *frontier) offer(p Point) {
 	if len(f.points) > 0 && f.beats(f.recent, &p) {
 		return
@@ -69,6 +70,7 @@ func (f *frontier) offer(p Point) {
 	f.points = append(f.points, p)
 }
 
+// Equal costs count as beaten: one point stands for all.
 func (f *frontier) beats(i int, p *Point) bool {
 	kept := &f.points[i]
 	return kept.dominates(p) || kept.Cost == p.Cost

@@ -106,6 +106,8 @@ func (r *Request) around(lo, hi int) (l chunking.Layout, at int) {
 	return l, at
 }
 
+// Imports and exports are facts of the chunk alone: what it hands on follows from the model, not from where the cuts
+// are.
 func (r *Request) edge(p *chunking.Plan, i int, pricer *anesim.Pricer) edge {
 	c := p.Chunks[i]
 	e := edge{seconds: pricer.ChunkSeconds(c, r.Model), imports: c.Totals.HandoffInBytes > 0, exports: c.Totals.HandoffOutBytes > 0, legal: true}
@@ -135,6 +137,7 @@ func (g *graph) index(n node) int {
 	return i
 }
 
+// One more than the last index.
 func (g *graph) size() int {
 	return g.index(node{layer: g.layers, exported: true, chunks: g.exact}) + 1
 }
