@@ -63,10 +63,13 @@ func newLinear(rows, cols int, s LinearSpec) (*Linear, error) {
 	if s.Bits != 4 && s.Bits != 8 || s.Integer != I8 && s.Integer != U8 || s.Scale != F16 && s.Scale != F32 {
 		return nil, fmt.Errorf("quant: linear of %d-bit %s with %s scales, want 4 or 8 bits, i8 or u8, f16 or f32", s.Bits, s.Integer, s.Scale)
 	}
+	if err := checkShape("linear", rows, cols); err != nil {
+		return nil, err
+	}
 	if s.Granularity != PerBlock {
 		s.Block = cols
 	}
-	if rows < 1 || cols < 1 || s.Block < 1 || cols%s.Block != 0 {
+	if s.Block < 1 || cols%s.Block != 0 {
 		return nil, fmt.Errorf("quant: linear [%d, %d]: rows are not divisible into blocks of %d", rows, cols, s.Block)
 	}
 	return &Linear{rows: rows, cols: cols, spec: s}, nil
@@ -275,6 +278,6 @@ func (q *quantizing) offset(least, greatest float32) float32 {
 	if span == 0 {
 		return min(max(0, q.low), q.top)
 	}
-	zero := narrow(narrow(narrow(q.low*greatest)-narrow(q.top*least)) / span)
+	zero := narrow(narrow(narrow(float32(q.low*greatest))-narrow(float32(q.top*least))) / span)
 	return min(max(float32(math.RoundToEven(float64(zero))), q.low), q.top)
 }

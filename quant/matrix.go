@@ -1,5 +1,7 @@
 package quant
 
+import "fmt"
+
 // Matrix is a weight of shape [Rows, Cols] = [out, in]. Implementations are immutable and safe for concurrent use.
 type Matrix interface {
 	Rows() int
@@ -24,4 +26,15 @@ func mulVecRows(y []float32, m Matrix, x []float32) {
 		}
 		y[r] = s
 	}
+}
+
+// mostElements bounds what a shape from outside may claim, so that sizes computed from it do not overflow.
+const mostElements = 1 << 40
+
+// checkShape refuses shapes that no stored matrix has.
+func checkShape(kind string, rows, cols int) error {
+	if rows < 1 || cols < 1 || int64(rows) > mostElements/int64(cols) {
+		return fmt.Errorf("quant: %s [%d, %d], want at least one element and at most 2^40", kind, rows, cols)
+	}
+	return nil
 }

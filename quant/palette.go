@@ -32,16 +32,16 @@ type Tables struct {
 
 // NewPalette views stored tables as a matrix [rows, cols]. Encoding.Group 0 means one table.
 func NewPalette(rows, cols int, e Encoding, t Tables) (*Palette, error) {
-	p, err := newPalette(rows, cols, e)
+	p, entries, err := emptyPalette(rows, cols, e)
 	if err != nil {
 		return nil, err
 	}
-	other := []int{cols, rows}[e.Axis]
+	other, bytes := []int{cols, rows}[e.Axis], p.indexBytes()
 	switch {
-	case len(t.LUT) != len(p.lut):
-		return nil, fmt.Errorf("quant: %s palette of [%d, %d]: %d entries, want %d", e, rows, cols, len(t.LUT), len(p.lut))
-	case len(t.Indices) != len(p.packed):
-		return nil, fmt.Errorf("quant: %s palette of [%d, %d]: %d index bytes, want %d", e, rows, cols, len(t.Indices), len(p.packed))
+	case len(t.LUT) != entries:
+		return nil, fmt.Errorf("quant: %s palette of [%d, %d]: %d entries, want %d", e, rows, cols, len(t.LUT), entries)
+	case len(t.Indices) != bytes:
+		return nil, fmt.Errorf("quant: %s palette of [%d, %d]: %d index bytes, want %d", e, rows, cols, len(t.Indices), bytes)
 	case t.Scale != nil && len(t.Scale) != other:
 		return nil, fmt.Errorf("quant: %s palette of [%d, %d]: %d scales, want %d", e, rows, cols, len(t.Scale), other)
 	}
@@ -51,26 +51,41 @@ func NewPalette(rows, cols int, e Encoding, t Tables) (*Palette, error) {
 
 // newPalette is a palette of zeros.
 func newPalette(rows, cols int, e Encoding) (*Palette, error) {
+	p, entries, err := emptyPalette(rows, cols, e)
+	if err != nil {
+		return nil, err
+	}
+	p.lut, p.packed = make([]float32, entries), make([]byte, p.indexBytes())
+	return p, nil
+}
+
+// emptyPalette is a palette without its parts, and the number of entries that its tables must have.
+func emptyPalette(rows, cols int, e Encoding) (p *Palette, entries int, err error) {
+	if err := checkShape("palette", rows, cols); err != nil {
+		return nil, 0, err
+	}
 	if e.Axis != 0 && e.Axis != 1 {
-		return nil, fmt.Errorf("quant: palette along axis %d of a matrix, want 0 or 1", e.Axis)
+		return nil, 0, fmt.Errorf("quant: palette along axis %d of a matrix, want 0 or 1", e.Axis)
 	}
 	if !e.Palette() || !paletteBits(e.Bits) || e.DType != F16 && e.DType != F32 {
-		return nil, fmt.Errorf("quant: palette of %d bits with %s entries, want 1, 2, 3, 4, 6 or 8 bits and f16 or f32", e.Bits, e.DType)
+		return nil, 0, fmt.Errorf("quant: palette of %d bits with %s entries, want 1, 2, 3, 4, 6 or 8 bits and f16 or f32", e.Bits, e.DType)
 	}
 	channels := []int{rows, cols}[e.Axis]
 	if e.Group == 0 {
-		e.Group = max(channels, 1)
+		e.Group = channels
 	}
 	e.Vector = max(e.Vector, 1)
-	if rows < 1 || cols < 1 || channels%e.Group != 0 {
-		return nil, fmt.Errorf("quant: palette of [%d, %d]: axis %d is not divisible into groups of %d", rows, cols, e.Axis, e.Group)
+	if e.Group < 0 || channels%e.Group != 0 {
+		return nil, 0, fmt.Errorf("quant: palette of [%d, %d]: axis %d is not divisible into groups of %d", rows, cols, e.Axis, e.Group)
 	}
 	if e.Group%e.Vector != 0 {
-		return nil, fmt.Errorf("quant: palette of [%d, %d]: groups of %d are not divisible into vectors of %d", rows, cols, e.Group, e.Vector)
+		return nil, 0, fmt.Errorf("quant: palette of [%d, %d]: groups of %d are not divisible into vectors of %d", rows, cols, e.Group, e.Vector)
 	}
-	entries := channels / e.Group * e.Vector << e.Bits
-	return &Palette{rows: rows, cols: cols, encoding: e, lut: make([]float32, entries),
-		packed: make([]byte, PackedLen(rows*cols/e.Vector, e.Bits))}, nil
+	return &Palette{rows: rows, cols: cols, encoding: e}, channels / e.Group * e.Vector << e.Bits, nil
+}
+
+func (p *Palette) indexBytes() int {
+	return PackedLen(p.rows*p.cols/p.encoding.Vector, p.encoding.Bits)
 }
 
 // Rows is the number of outputs.

@@ -1,6 +1,7 @@
 package quant
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -109,6 +110,12 @@ func TestNewPaletteRefuses(t *testing.T) {
 		_, err := NewPalette(4, 7, c.e, c.t)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := NewPalette(0, 7, e, Tables{})
-	require.ErrorContains(t, err, "[0, 7]")
+	for _, shape := range [][2]int{{0, 7}, {7, -1}, {1 << 21, 1 << 20}, {math.MaxInt, math.MaxInt}} { // refused before anything is allocated
+		_, err := NewPalette(shape[0], shape[1], e, Tables{})
+		require.ErrorContains(t, err, "at most 2^40")
+		_, err = NewLinear(shape[0], shape[1], LinearSpec{Integer: I8, Bits: 8, Scale: F16}, LinearParts{})
+		require.ErrorContains(t, err, "at most 2^40")
+		_, err = NewSparse(shape[0], shape[1], nil, Tensor{DType: F16})
+		require.ErrorContains(t, err, "at most 2^40")
+	}
 }

@@ -22,7 +22,10 @@ type Sparse struct {
 
 // NewSparse views a mask and values of type F16 or F32 as a matrix.
 func NewSparse(rows, cols int, mask []byte, values Tensor) (*Sparse, error) {
-	if rows < 1 || cols < 1 || len(mask) != PackedLen(rows*cols, 1) {
+	if err := checkShape("sparse", rows, cols); err != nil {
+		return nil, err
+	}
+	if len(mask) != PackedLen(rows*cols, 1) {
 		return nil, fmt.Errorf("quant: sparse [%d, %d]: %d mask bytes, want %d", rows, cols, len(mask), PackedLen(rows*cols, 1))
 	}
 	if values.DType != F16 && values.DType != F32 {
@@ -237,9 +240,9 @@ func (p *pruning) position(share float64, last int) float64 {
 func (p *pruning) between(a, b float32, t float64) float32 {
 	step, part := p.narrow(b-a), p.narrow(float32(t))
 	if t >= 0.5 {
-		return p.narrow(b - p.narrow(step*p.narrow(1-part)))
+		return p.narrow(b - p.narrow(float32(step*p.narrow(1-part))))
 	}
-	return p.narrow(a + p.narrow(step*part))
+	return p.narrow(a + p.narrow(float32(step*part)))
 }
 
 func abs(x float32) float32 { return float32(math.Abs(float64(x))) }
