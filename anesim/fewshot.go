@@ -51,9 +51,6 @@ func TransferTo(target Device, source Device, relation Relation, rows []Measurem
 		spread = modelSpread
 	}
 	base := inherit(target, source, spread)
-	if relation == OtherModel {
-		base.scaleOwnAttention(rows, models)
-	}
 	samples, err := shots(base, rows, models)
 	if err != nil {
 		return Transfer{}, err
@@ -83,23 +80,6 @@ func inherit(target, source Device, spread float64) Device {
 		d.Constants[t] = Constant{Unit: t.Unit(), Group: k.Group, Prior: p}
 	}
 	return d
-}
-
-// scaleOwnAttention moves the prior of own attention to another model. An own cache is read and rewritten for every KV head
-// (spec forward.md §4.1), which is most of what the term stands for; the measured model has one KV head, E4B two.
-func (d *Device) scaleOwnAttention(rows []Measurement, models map[string]*chunking.Model) {
-	heads := 1
-	for _, m := range rows {
-		if model := models[m.Model]; model != nil {
-			for _, l := range model.Layers {
-				if l.Window == 0 && l.OwnsKV() {
-					heads = max(heads, l.KVHeads)
-				}
-			}
-		}
-	}
-	p := &d.Constants[AttentionOwn].Prior
-	p.Value, p.SD = p.Value*float64(heads), p.SD*float64(heads)
 }
 
 // shots turns rows into samples and refuses what does not belong to one device and one way of measuring.

@@ -2,11 +2,15 @@ package anesim
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"anelab/chunking"
+	"anelab/gemma4"
+	"anelab/internal/shareddata"
 )
 
 // hand: sizes of spec forward.md §8.2 and §8.4 at C = 2048; kv13 is 2·512·256·2 B, kv14 2·2048·512·2 B.
@@ -164,4 +168,19 @@ func TestOtherGraphsWereNotTimed(t *testing.T) {
 		require.Equal(t, timed, len(d.Measured(p.Chunks[0], p, Workload{})) == 1, text)
 		require.Equal(t, timed, d.contextDoubt(p.Chunks[0], p, &q) == 0, text)
 	}
+}
+
+// hand: E4B has two KV heads, so each position of an own full layer counts twice; L0-11 has two such layers.
+func TestOwnCachesCountOncePerHead(t *testing.T) {
+	path := filepath.Join(shareddata.ModuleRoot(t), "testdata", "configs", "e4b.json")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	cfg, err := gemma4.ParseConfig(path, data)
+	require.NoError(t, err)
+	m, err := chunking.NewModel(cfg)
+	require.NoError(t, err)
+	q := planQuantities(planOf(t, m, "L0-11 | L12-23 | L24-32 | L33-41+head"), CopyBackNone)
+	require.Equal(t, 2*2*2048.0, q[0][AttentionOwn])
+	require.Equal(t, 0.0, q[2][AttentionOwn])
+	require.Equal(t, 2048.0, q[2][AttentionShared]) // layer 29
 }

@@ -37,7 +37,7 @@ type termFacts struct {
 var terms = [NumTerms]termFacts{
 	Dispatch:        {"dispatch", "dispatch", "s/call", "calls", "cuts into many small chunks"},
 	WeightStream:    {"weight_stream", "weights", "s/byte", "weight bytes", "other models and weight encodings"},
-	AttentionOwn:    {"attention_own", "attention", "s/position", "positions of full layers with own KV", "contexts and windows that were not timed"},
+	AttentionOwn:    {"attention_own", "attention", "s/position", "positions × KV heads of full layers with own KV", "contexts and windows that were not timed"},
 	AttentionShared: {"attention_shared", "attention", "s/position", "positions of full layers with shared KV", "contexts and windows that were not timed"},
 	HandoffBytes:    {"handoff_bytes", "hand-off", "s/byte", "bytes of imported KV", "cuts behind the donors at other contexts"},
 	HandoffCall:     {"handoff_call", "hand-off", "s/call", "calls that import KV", "numbers of importing chunks that were not timed"},
