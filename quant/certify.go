@@ -23,21 +23,12 @@ type path struct {
 
 // certified returns the cuts into k clusters, and whether they are beyond doubt those of [layers].
 func (c *cutter) certified(k int) ([]int, bool) {
-	n := len(c.w) - 1
-	spread := c.cost(0, n)
-	doubt := slack * c.wxx[n]
-	if !(spread > doubt) {
-		return nil, false
-	}
-	f := &c.path.forward
-	f.reset(&c.sums)
-	penalty, ok := c.penaltyFor(k, spread)
+	doubt := slack * c.wxx[len(c.w)-1]
+	starts, penalty, ok := c.shortest(k)
 	if !ok || penalty <= doubt {
 		return nil, false
 	}
-	c.path.ratio = penalty / spread
-	starts := f.starts(k)
-	b := &c.path.backward
+	f, b, n := &c.path.forward, &c.path.backward, len(c.w)-1
 	b.mirror(&c.sums)
 	b.shortest(penalty)
 	next := 0
@@ -49,6 +40,21 @@ func (c *cutter) certified(k int) ([]int, bool) {
 		}
 	}
 	return starts, true
+}
+
+// shortest returns the cuts of the shortest path of k clusters and its penalty, if one can be found. They are as good as any.
+func (c *cutter) shortest(k int) (starts []int, penalty float64, ok bool) {
+	n := len(c.w) - 1
+	spread := c.cost(0, n)
+	if !(spread > slack*c.wxx[n]) {
+		return nil, 0, false
+	}
+	c.path.forward.reset(&c.sums)
+	if penalty, ok = c.penaltyFor(k, spread); !ok {
+		return nil, 0, false
+	}
+	c.path.ratio = penalty / spread
+	return c.path.forward.starts(k), penalty, true
 }
 
 // penaltyFor looks for a penalty under which the shortest path has k clusters, leaving that path in c.path.forward. The

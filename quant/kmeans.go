@@ -52,13 +52,29 @@ func (c *cutter) cuts(h *histogram, k int) []int {
 	c.reset(h)
 	n := len(h.values)
 	k = min(k, n)
-	if n > 4*k && k > 1 {
+	if worthwhile(n, k) {
 		if starts, ok := c.certified(k); ok {
 			return starts
 		}
 	}
 	return c.layers.cuts(&c.sums, n, k)
 }
+
+// anyCuts is cuts where kmeans1d's choice between equals does not matter.
+func (c *cutter) anyCuts(h *histogram, k int) []int {
+	c.reset(h)
+	n := len(h.values)
+	k = min(k, n)
+	if worthwhile(n, k) {
+		if starts, _, ok := c.shortest(k); ok {
+			return starts
+		}
+	}
+	return c.layers.cuts(&c.sums, n, k)
+}
+
+// worthwhile says whether a shortest path is likely to have k clusters for some penalty, and one row per cluster would be work.
+func worthwhile(n, k int) bool { return k > 1 && n > 4*k }
 
 // means are the entries of the clusters: running means in ascending order, as kmeans1d takes them, which differ from the
 // exact means in the last bits of a float64.

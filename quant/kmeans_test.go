@@ -84,6 +84,7 @@ func TestCutsAreOptimal(t *testing.T) { // oracle: every cutting tried
 			var c cutter
 			starts := c.cuts(h, k)
 			require.InDelta(t, exhaustive(h, k), errorOf(h, starts), 1e-9, "%v into %d: %v", h, k, starts)
+			require.InDelta(t, exhaustive(h, k), errorOf(h, c.anyCuts(h, k)), 1e-9)
 		}
 	}
 }
@@ -111,7 +112,8 @@ func TestCertifiedCutsAreTheConverters(t *testing.T) {
 		h := histogramOf(values)
 		for _, k := range []int{2, 3, 4, 8, 16, 64} {
 			var c cutter
-			c.reset(h)
+			exact := errorOf(h, c.cuts(h, k))
+			require.InDelta(t, exact, errorOf(h, c.anyCuts(h, k)), 1e-12*c.wxx[len(h.values)], "%s into %d", name, k)
 			got, ok := c.certified(min(k, len(h.values)))
 			if !ok {
 				continue

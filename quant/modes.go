@@ -97,7 +97,7 @@ func (c *chooser) nearest(table []float32, h *histogram) {
 	for i, x := range h.values {
 		c.shifted.values[i] = x - mean
 	}
-	starts := c.cutter.cuts(&c.shifted, len(table))
+	starts := c.cutter.anyCuts(&c.shifted, len(table))
 	for k, m := range c.cutter.means(&c.shifted, starts) {
 		table[k] = c.round(m + mean)
 	}
