@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"anelab"
 	"anelab/anesim"
 	"anelab/anesim/devices"
 	"anelab/chunking"
@@ -17,13 +15,11 @@ import (
 	"anelab/internal/format"
 )
 
-// embeddedMeasurements is what the shipped devices were fitted on.
-const embeddedMeasurements = "testdata/measured/experiments.csv"
-
 type calibrateOptions struct {
 	output  outputFlags
 	train   string
-	score   string
+	scores  []string
+	log     logFlag
 	devices []string
 	write   string
 }
@@ -31,18 +27,22 @@ type calibrateOptions struct {
 func newCalibrateCmd(c *console.Console) *cobra.Command {
 	o := &calibrateOptions{}
 	cmd := &cobra.Command{
-		Use:   "calibrate [TRAIN.csv]",
+		Use:   "calibrate [TRAIN]",
 		Short: "Fit the cost model to measurements; show what it misses",
 		Long: `Fit the constants of every device family that the file has rows of, and hold the
 result against the rows: those it was fitted on, every session left out in turn,
-and the rows of another file (--score). Two simpler models are treated the same
-way. Without a file, the measurements that come with the program are used.`,
+and the rows of other files (--score). Two simpler models are treated the same
+way. Without TRAIN, the measurements that come with the program are used.
+
+A file is a CSV of measurements, a pasted console log, a device report, or a
+table exported from Instruments: its content says which; - is standard input.`,
 		Example: `  simulate calibrate
   simulate calibrate mine.csv --score theirs.csv --format json
-  simulate calibrate mine.csv --write-devices .`,
+  simulate calibrate mine.csv --write-devices .
+  simulate calibrate --score pasted.log --log device=mac,context=2048`,
 		Args: atMostArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
+			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -51,7 +51,8 @@ way. Without a file, the measurements that come with the program are used.`,
 			return runCalibrate(c, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.score, "score", "", "predict the rows of `FILE`, which are not fitted on")
+	cmd.Flags().StringArrayVar(&o.scores, "score", nil, "predict the rows of `FILE`, which are not fitted on; may be repeated")
+	o.log.add(cmd)
 	cmd.Flags().StringArrayVar(&o.devices, "device", nil, "device `FILE` with priors for a family that is not shipped")
 	cmd.Flags().StringVar(&o.write, "write-devices", "", "write every fitted device to `DIR`/NAME.yaml, for --device")
 	o.output.add(cmd, "text", "json", "csv", "markdown")
@@ -63,20 +64,20 @@ func runCalibrate(c *console.Console, o *calibrateOptions) error {
 	if err != nil {
 		return err
 	}
-	rows, err := readMeasurements(c, o.train)
+	rows, err := readMeasurements(c, o.train, &o.log)
 	if err != nil {
 		return err
 	}
-	r := &view.Calibrate{Made: made(c), Train: nameOfInput(o.train), Score: o.score}
+	r := &view.Calibrate{Made: made(c), Train: nameOfInput(o.train), Scores: o.scores}
 	if r.Calibration, err = anesim.Calibrate(rows, opt); err != nil {
 		return &format.Error{Path: r.Train, Err: err}
 	}
-	if o.score != "" {
-		fresh, err := readMeasurements(c, o.score)
-		if err != nil {
-			return err
-		}
-		r.Calibration.AddScore(fresh)
+	fresh, err := readScored(c, o.scores, &o.log)
+	if err != nil {
+		return err
+	}
+	if r.Problems = fresh.problems; len(o.scores) > 0 {
+		r.Calibration.AddScore(fresh.rows)
 	}
 	if err := o.writeDevices(c, r.Calibration.Devices); err != nil {
 		return err
@@ -105,41 +106,6 @@ func (o *calibrateOptions) options() (anesim.Options, error) {
 		}
 	}
 	return opt, nil
-}
-
-// nameOfInput is what results call a measurements argument.
-func nameOfInput(path string) string {
-	switch path {
-	case "":
-		return "the embedded measurements"
-	case "-":
-		return "standard input"
-	}
-	return path
-}
-
-// readMeasurements reads a file, standard input, or what comes with the program.
-func readMeasurements(c *console.Console, path string) ([]anesim.Measurement, error) {
-	switch path {
-	case "":
-		text, err := anelab.Files.ReadFile(embeddedMeasurements)
-		if err != nil {
-			return nil, err
-		}
-		return anesim.ReadMeasurements(embeddedMeasurements, bytes.NewReader(text))
-	case "-":
-		text, err := c.ReadInput("measurements")
-		if err != nil {
-			return nil, usageError{err}
-		}
-		return anesim.ReadMeasurements(nameOfInput(path), bytes.NewReader(text))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &format.Error{Path: path, Err: reason(err), Want: "a measurements file"}
-	}
-	defer f.Close()
-	return anesim.ReadMeasurements(path, f)
 }
 
 // writeDevices writes the fitted families where --device finds them.

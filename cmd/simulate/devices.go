@@ -17,7 +17,7 @@ func newDevicesCmd(c *console.Console) *cobra.Command {
   simulate devices iphone17pro --format json`,
 		Args: atMostArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return devices.Names(), cobra.ShellCompDirectiveNoFileComp
+			return deviceNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return runDevices(c, o, args) },
 	}
@@ -37,6 +37,11 @@ func runDevices(c *console.Console, o *outputFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	priors, err := devices.Priors()
+	if err != nil {
+		return err
+	}
+	all = append(all, priors...)
 	r := &view.Devices{Made: made(c), Devices: all, Default: defaultDevice}
 	if env := c.Getenv(deviceEnv); env != "" {
 		r.Default, r.DefaultFrom = env, deviceEnv

@@ -51,9 +51,9 @@ type subjectFlags struct {
 
 func (s *subjectFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.model, "model", defaultModel, "`MODEL`: "+strings.Join(modelNames(), ", ")+", or the path of a config.json")
-	cmd.Flags().StringVar(&s.device, "device", "", "`DEVICE`: "+strings.Join(devices.Names(), ", ")+", or a device file (default $"+deviceEnv+", else "+defaultDevice+")")
+	cmd.Flags().StringVar(&s.device, "device", "", "`DEVICE`: "+strings.Join(devices.Names(), ", ")+", another of simulate devices, or a file (default $"+deviceEnv+", else "+defaultDevice+")")
 	complete(cmd, "model", modelNames())
-	complete(cmd, "device", devices.Names())
+	complete(cmd, "device", deviceNames())
 }
 
 // subject is a resolved model and device.
@@ -121,13 +121,16 @@ func parseModel(path string, text []byte) (*chunking.Model, error) {
 	return chunking.NewModel(cfg)
 }
 
+// deviceNames are the devices that come with the program, the measured ones first.
+func deviceNames() []string { return append(devices.Names(), devices.PriorNames()...) }
+
 // loadDevice resolves --device: a shipped device or a file.
 func loadDevice(name string) (anesim.Device, error) {
-	if slices.Contains(devices.Names(), name) {
+	if slices.Contains(deviceNames(), name) {
 		return devices.Load(name)
 	}
 	if !strings.ContainsAny(name, `./\`) {
-		return anesim.Device{}, usagef("unknown device %q; %s", name, format.DidYouMean(name, devices.Names()))
+		return anesim.Device{}, usagef("unknown device %q; %s", name, format.DidYouMean(name, deviceNames()))
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -55,7 +55,7 @@ func runPlan(_ context.Context, c *console.Console, o *planOptions) error {
 		return err
 	}
 	r := &view.Plan{Made: made(c), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
-	rows, err := readMeasurements(c, "")
+	rows, err := embeddedRows()
 	if err != nil {
 		return err
 	}

@@ -51,73 +51,97 @@ func (t *Table) Row(cells ...string) {
 func (t *Table) Rule() { t.rows = append(t.rows, nil) }
 
 const (
-	gap       = 2  // between columns
+	gap       = 2  // between columns; 1 in a table that would be wider than the page
 	leastFold = 10 // a folding column is never narrower, whatever the others leave
 )
 
-// widths of the columns; a folding column gets what is left of the page.
-func (t *Table) widths() []int {
-	w := make([]int, len(t.columns))
-	used := 0
+// grid is where the columns of a table stand.
+type grid struct {
+	columns []Column
+	widths  []int
+	gap     int
+}
+
+// grid leaves the usual gap between columns, or less if that would be wider than the page.
+func (t *Table) grid() grid {
+	for between := gap; between > 1; between-- {
+		if g := t.gridWith(between); g.width() <= PageWidth {
+			return g
+		}
+	}
+	return t.gridWith(1)
+}
+
+// gridWith gives a folding column what is left of the page.
+func (t *Table) gridWith(between int) grid {
+	g := grid{t.columns, make([]int, len(t.columns)), between}
 	for i, c := range t.columns {
-		w[i] = Width(c.Title)
+		g.widths[i] = Width(c.Title)
 		for _, row := range t.rows {
 			if row != nil {
-				w[i] = max(w[i], Width(row[i]))
+				g.widths[i] = max(g.widths[i], Width(row[i]))
 			}
 		}
 		if c.Fold {
-			w[i] = min(w[i], max(PageWidth-used, Width(c.Title), leastFold))
+			used := grid{widths: g.widths[:i], gap: between}.width() + between
+			g.widths[i] = min(g.widths[i], max(PageWidth-used, Width(c.Title), leastFold))
 		}
-		used += w[i] + gap
 	}
-	return w
+	return g
+}
+
+func (g grid) width() int {
+	all := g.gap * max(len(g.widths)-1, 0)
+	for _, w := range g.widths {
+		all += w
+	}
+	return all
 }
 
 // writeText writes the table; paint is for the header.
 func (t *Table) writeText(w io.Writer, paint func(string) string) {
-	widths := t.widths()
+	g := t.grid()
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		titles[i] = c.Title
 	}
 	if strings.Join(titles, "") != "" {
-		fmt.Fprintln(w, paint(t.line(titles, widths)))
+		fmt.Fprintln(w, paint(g.line(titles)))
 	}
 	for i, row := range t.rows {
 		if row == nil {
-			fmt.Fprintln(w, t.rule(t.rows[i+1], widths))
+			fmt.Fprintln(w, g.rule(t.rows[i+1]))
 			continue
 		}
-		t.writeRow(w, row, widths)
+		g.writeRow(w, row)
 	}
 }
 
 // writeRow writes one row, and more lines if its last cell folds.
-func (t *Table) writeRow(w io.Writer, row []string, widths []int) {
+func (g grid) writeRow(w io.Writer, row []string) {
 	last := len(row) - 1
-	if !t.columns[last].Fold {
-		fmt.Fprintln(w, t.line(row, widths))
+	if !g.columns[last].Fold {
+		fmt.Fprintln(w, g.line(row))
 		return
 	}
 	first := append([]string(nil), row...)
-	for i, part := range Fold(row[last], widths[last]) {
+	for i, part := range Fold(row[last], g.widths[last]) {
 		if i > 0 {
 			first = make([]string, len(row))
 		}
 		first[last] = part
-		fmt.Fprintln(w, t.line(first, widths))
+		fmt.Fprintln(w, g.line(first))
 	}
 }
 
-func (t *Table) line(cells []string, widths []int) string {
+func (g grid) line(cells []string) string {
 	var b strings.Builder
 	for i, cell := range cells {
 		if i > 0 {
-			b.WriteString(pad(gap))
+			b.WriteString(pad(g.gap))
 		}
-		blanks := pad(widths[i] - Width(cell))
-		if t.columns[i].Align == Right {
+		blanks := pad(g.widths[i] - Width(cell))
+		if g.columns[i].Align == Right {
 			b.WriteString(blanks + cell)
 		} else {
 			b.WriteString(cell + blanks)
@@ -127,14 +151,14 @@ func (t *Table) line(cells []string, widths []int) string {
 }
 
 // rule is a line above the numbers of a row.
-func (t *Table) rule(next []string, widths []int) string {
-	cells := make([]string, len(t.columns))
-	for i, c := range t.columns {
+func (g grid) rule(next []string) string {
+	cells := make([]string, len(g.columns))
+	for i, c := range g.columns {
 		if c.Align == Right && next[i] != "" {
-			cells[i] = strings.Repeat("-", widths[i])
+			cells[i] = strings.Repeat("-", g.widths[i])
 		}
 	}
-	return t.line(cells, widths)
+	return g.line(cells)
 }
 
 // writeMarkdown writes the table as GitHub's Markdown has them; rules are left out.

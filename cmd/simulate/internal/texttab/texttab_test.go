@@ -86,3 +86,14 @@ func TestNothingIsWiderThanThePage(t *testing.T) {
 		require.LessOrEqual(t, Width(line), PageWidth)
 	}
 }
+
+// hand: 39 + 2 + 40 columns are one too many, so the gap gives way
+func TestWideTablesStandCloser(t *testing.T) {
+	for width, gap := range map[int]int{39: 2, 40: 1} {
+		var b bytes.Buffer
+		table := NewTable(L("a"), L("b"))
+		table.Row(strings.Repeat("x", 39), strings.Repeat("y", width))
+		NewPage(&b, console.Paint{}).Table(table)
+		require.Contains(t, b.String(), "x"+strings.Repeat(" ", gap)+"y")
+	}
+}

@@ -14,7 +14,8 @@ import (
 type Calibrate struct {
 	Made        Made
 	Train       string
-	Score       string // file; "" without one
+	Scores      []string // files
+	Problems    []string // of their rows, which are left out
 	Calibration *anesim.Calibration
 }
 
@@ -151,12 +152,13 @@ func (r *Calibrate) answer() string {
 // Document is the calibration, every row with it.
 func (r *Calibrate) Document() any {
 	return struct {
-		Tool    string   `json:"tool"`
-		Command []string `json:"command"`
-		Train   string   `json:"train"`
-		ScoreOf string   `json:"score_file"`
+		Tool     string   `json:"tool"`
+		Command  []string `json:"command"`
+		Train    string   `json:"train"`
+		Scores   []string `json:"score_files"`
+		Problems []string `json:"score_problems"`
 		*anesim.Calibration
-	}{r.Made.Tool, r.Made.Command, r.Train, r.Score, r.Calibration}
+	}{r.Made.Tool, r.Made.Command, r.Train, append([]string{}, r.Scores...), append([]string{}, r.Problems...), r.Calibration}
 }
 
 // Header of the records.

@@ -17,7 +17,7 @@ type Devices struct {
 
 // Page is one line per device.
 func (r *Devices) Page(p *texttab.Page) {
-	t := texttab.NewTable(texttab.L("device"), texttab.L("title"), texttab.R("sessions"), texttab.R("rows"), texttab.L("contexts"), texttab.R("worst miss"), texttab.F("SoC"))
+	t := texttab.NewTable(texttab.L("device"), texttab.L("title"), texttab.R("sessions"), texttab.R("rows"), texttab.L("contexts"), texttab.R("worst miss"))
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		name, miss := d.Name, "–"
@@ -27,7 +27,7 @@ func (r *Devices) Page(p *texttab.Page) {
 		if d.Evidence.Experiments > 0 {
 			miss = fmt.Sprintf("%.1f%%", 100*d.Evidence.WorstMiss)
 		}
-		t.Row(name, d.Title, fmt.Sprint(d.Evidence.Experiments), fmt.Sprint(d.Evidence.Rows), contextList(d), miss, d.SoC)
+		t.Row(name, d.Title, fmt.Sprint(d.Evidence.Experiments), fmt.Sprint(d.Evidence.Rows), contextList(d), miss)
 	}
 	p.Table(t)
 	p.Gap()
@@ -35,7 +35,9 @@ func (r *Devices) Page(p *texttab.Page) {
 	if r.DefaultFrom != "" {
 		from = " (from " + r.DefaultFrom + ")"
 	}
-	p.Line("* default: %s%s. Constants of one device: simulate devices NAME", r.Default, from)
+	p.Line("0 sessions: never measured; constants are priors from published figures, ranges are wide")
+	p.Line("* default: %s%s", r.Default, from)
+	p.Line("constants of one device: simulate devices NAME")
 }
 
 func contextList(d *anesim.Device) string {
