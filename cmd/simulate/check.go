@@ -39,7 +39,7 @@ were met on the device. Every finding names the observation behind it.`,
 	}
 	o.subject.add(cmd)
 	o.workload.addContext(cmd)
-	o.output.add(cmd, "text", "json", "markdown")
+	o.output.add(cmd, "text", "json", "csv", "markdown")
 	return cmd
 }
 

@@ -38,7 +38,7 @@ than that of either rate: errors of the constants that both share cancel.`,
 	o.subject.add(cmd)
 	o.workload.add(cmd)
 	cmd.Flags().Var(&o.failOver, "fail-over", "exit 3 if B is slower by more than `P%`")
-	o.output.add(cmd, "text", "json", "markdown")
+	o.output.add(cmd, "text", "json", "csv", "markdown", "benchstat")
 	return cmd
 }
 

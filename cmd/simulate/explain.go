@@ -32,6 +32,6 @@ func newExplainCmd(c *console.Console) *cobra.Command {
 			return o.emit(c, &view.Explain{Made: made(c), Entry: e})
 		},
 	}
-	o.add(cmd, "text", "json", "markdown")
+	o.add(cmd, "text", "json", "csv", "markdown")
 	return cmd
 }

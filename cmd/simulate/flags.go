@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -110,15 +111,21 @@ func (s *sizes) Type() string {
 // parseSize reads whole numbers exactly: no fractions, so nothing is rounded.
 func parseSize(text string) (int, error) {
 	digits, kilo := strings.CutSuffix(strings.ToLower(strings.TrimSpace(text)), "k")
-	v, err := strconv.ParseUint(digits, 10, 24)
-	if err != nil || v == 0 {
-		return 0, fmt.Errorf("%q is not a length: want a whole number such as 2048 or 8k", text)
-	}
+	v, err := strconv.ParseUint(digits, 10, 32)
 	if kilo {
 		v *= 1024
 	}
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && v > maxLength:
+		return 0, fmt.Errorf("%s is too long: want at most %d", text, maxLength)
+	case err != nil || v == 0:
+		return 0, fmt.Errorf("%q is not a length: want a whole number such as 2048 or 8k", text)
+	}
 	return int(v), nil
 }
+
+// maxLength is the longest context that layouts can ask for.
+const maxLength = 1 << 20
 
 // span is a flag of a number or a range: "3", "1..5".
 type span struct{ lo, hi int }

@@ -105,9 +105,9 @@ func loadModel(name string) (string, *chunking.Model, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		if !strings.ContainsAny(name, `./\`) {
-			return "", nil, usagef("unknown model %q; %s, or give the path of a config.json", name, format.DidYouMean(name, modelNames()))
+			return "", nil, usagef("unknown model %q; %s; the path of a config.json will do, too", name, format.DidYouMean(strings.ToLower(name), modelNames()))
 		}
-		return "", nil, &format.Error{Path: name, Err: reason(err), Want: "a config.json"}
+		return "", nil, &format.Error{Path: name, Got: reason(err).Error(), Want: "a config.json"}
 	}
 	model, err := parseModel(name, text)
 	return filepath.Base(name), model, err
@@ -130,11 +130,11 @@ func loadDevice(name string) (anesim.Device, error) {
 		return devices.Load(name)
 	}
 	if !strings.ContainsAny(name, `./\`) {
-		return anesim.Device{}, usagef("unknown device %q; %s", name, format.DidYouMean(name, deviceNames()))
+		return anesim.Device{}, usagef("unknown device %q; %s", name, format.DidYouMean(strings.ToLower(name), deviceNames()))
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return anesim.Device{}, &format.Error{Path: name, Err: reason(err), Want: "a device file"}
+		return anesim.Device{}, &format.Error{Path: name, Got: reason(err).Error(), Want: "a device file"}
 	}
 	return devices.Read(name, text)
 }
@@ -145,9 +145,12 @@ func loadLayout(c *console.Console, arg string, m *chunking.Model) (chunking.Lay
 	case ".yaml", ".yml", ".json":
 		text, err := os.ReadFile(arg)
 		if err != nil {
-			return chunking.Layout{}, &format.Error{Path: arg, Err: reason(err), Want: "a layout file"}
+			return chunking.Layout{}, &format.Error{Path: arg, Got: reason(err).Error(), Want: "a layout file"}
 		}
 		return readLayout(arg, text, m)
+	}
+	if _, isPreset := m.Preset("@" + arg); isPreset {
+		return chunking.Layout{}, usagef("layout %q; did you mean %q?", arg, "@"+arg)
 	}
 	if arg != "-" {
 		return chunking.Parse(arg, m)

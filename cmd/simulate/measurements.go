@@ -143,7 +143,7 @@ func measurementsText(c *console.Console, path string) ([]byte, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &format.Error{Path: path, Err: reason(err), Want: "a measurements file"}
+		return nil, &format.Error{Path: path, Got: reason(err).Error(), Want: "a measurements file"}
 	}
 	return text, nil
 }

@@ -70,7 +70,7 @@ from the same weights are looked for beside the directory.`,
 	complete(cmd, "mode", arith.Modes)
 	cmd.Flags().StringArrayVar(&o.goldens, "golden", nil, "compare with the tensors of `FILE`; may be repeated")
 	cmd.Flags().IntVar(&o.tokens, "tokens", 0, "length of the prompt where no golden brings one (default 24)")
-	o.output.add(cmd, "text", "json", "markdown")
+	o.output.add(cmd, "text", "json", "csv", "markdown")
 	return cmd
 }
 
@@ -128,7 +128,7 @@ func (o *verifyOptions) checkModes() error {
 	}
 	for _, m := range o.modes {
 		if !slices.Contains(arith.Modes, m) {
-			return usagef("unknown mode %q; %s", m, format.DidYouMean(m, arith.Modes))
+			return usagef("unknown mode %q; %s", m, format.DidYouMean(strings.ToLower(m), arith.Modes))
 		}
 	}
 	return nil

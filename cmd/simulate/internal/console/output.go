@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Output is where the results of a run go. Close it with Commit or Discard.
@@ -18,6 +19,9 @@ type Output struct {
 func (c *Console) Open(path string) (*Output, error) {
 	if path == "" || path == "-" {
 		return &Output{Writer: bufio.NewWriterSize(c.Out, 1<<16)}, nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, &os.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {

@@ -48,7 +48,11 @@ func Find(name string) (Entry, error) {
 			}
 		}
 	}
-	return Entry{}, &format.Error{Got: fmt.Sprintf("no definition of %q", name), Fix: format.DidYouMean(fold(name), Names())}
+	fix := "simulate explain lists all"
+	if format.Closest(fold(name), Names()) != "" {
+		fix = format.DidYouMean(fold(name), Names())
+	}
+	return Entry{}, &format.Error{Got: fmt.Sprintf("no definition of %q", name), Fix: fix}
 }
 
 func fold(s string) string {

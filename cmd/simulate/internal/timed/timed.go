@@ -12,8 +12,12 @@ import (
 // Rows are measurements of any devices and models.
 type Rows []anesim.Measurement
 
-// Fill adds timings to the chunks of a prediction that have none. model is its name in the measurements.
+// Fill adds timings to the chunks of a prediction that have none. model is its name in the measurements. Nobody timed attention
+// other than the model's own, and calls of several tokens are another program.
 func (rows Rows) Fill(p *anesim.Prediction, plan *chunking.Plan, d *anesim.Device, model string) {
+	if len(plan.Layout.Attn) > 0 || plan.Layout.QueryTokens > 1 {
+		return
+	}
 	for i, c := range plan.Chunks {
 		if len(p.Chunks[i].Measured) == 0 {
 			p.Chunks[i].Measured = rows.of(c, condition{model: model, context: plan.Context, devices: d.MeasuredAs}, p.CopyBack)

@@ -82,3 +82,18 @@ func (r *Check) Document() any {
 		Findings []anesim.Finding `json:"findings"`
 	}{r.Made, r.Source, r.Layout, r.Context, !r.Refused(), r.Findings}
 }
+
+// Header of the records.
+func (r *Check) Header() []string {
+	return []string{"verdict", "rule", "chunk", "text", "fix", "kind", "device", "condition", "outcome", "source"}
+}
+
+// Records are the findings.
+func (r *Check) Records() [][]string {
+	var all [][]string
+	for _, f := range r.Findings {
+		e := f.Evidence
+		all = append(all, []string{string(f.Verdict), f.Rule, f.Chunk, f.Text, f.Fix, e.Kind, e.Device, e.Condition, e.Outcome, e.Source})
+	}
+	return all
+}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"io"
 	"math"
 
 	"anelab/cmd/simulate/internal/contrast"
@@ -23,7 +24,7 @@ func (r *Diff) Exceeded() bool { return r.Delta.Slower > r.Limit }
 // Page shows where the time of both goes, and what the difference is worth.
 func (r *Diff) Page(p *texttab.Page) {
 	a, b := &r.A.Prediction, &r.B.Prediction
-	p.Head(r.Source.head(fmt.Sprintf("context %d", a.Context))...)
+	p.Head(r.Source.head(r.contexts())...)
 	p.Line("A  %s", r.A.Plan.Layout)
 	p.Line("B  %s", r.B.Plan.Layout)
 	p.Gap()
@@ -33,7 +34,7 @@ func (r *Diff) Page(p *texttab.Page) {
 	}
 	t.Rule()
 	t.Row("per token", milli(a.TimeS), milli(b.TimeS), signed(r.Delta.TimeS), signed(r.Delta.TimeRange.Lo)+" … "+signed(r.Delta.TimeRange.Hi))
-	t.Row("chunks", fmt.Sprint(len(a.Chunks)), fmt.Sprint(len(b.Chunks)), plus("%+d", len(b.Chunks)-len(a.Chunks)), "")
+	t.Row("chunks", fmt.Sprint(len(a.Chunks)), fmt.Sprint(len(b.Chunks)), difference(len(b.Chunks)-len(a.Chunks)), "")
 	t.Row("tok/s", sig(a.TokPerSec), sig(b.TokPerSec), plus("%+.3g", r.Delta.TokPerSec), "")
 	p.Table(t)
 	p.Gap()
@@ -46,6 +47,23 @@ func (r *Diff) Page(p *texttab.Page) {
 		}
 	}
 	p.Line("basis: %s", a.Basis)
+}
+
+// contexts are one when both sides have the same.
+func (r *Diff) contexts() string {
+	a, b := r.A.Prediction.Context, r.B.Prediction.Context
+	if a != b {
+		return fmt.Sprintf("context %d (A), %d (B)", a, b)
+	}
+	return fmt.Sprintf("context %d", a)
+}
+
+// difference of counts.
+func difference(n int) string {
+	if n == 0 {
+		return "0"
+	}
+	return plus("%+d", n)
 }
 
 func (r *Diff) answer() string {
@@ -73,4 +91,30 @@ func (r *Diff) Document() any {
 		B     any            `json:"b"`
 		Delta contrast.Delta `json:"delta"`
 	}{r.Made, r.Source, r.A.Document(), r.B.Document(), r.Delta}
+}
+
+// Header of the records.
+func (r *Diff) Header() []string {
+	return []string{"resource", "a_s", "b_s", "delta_s", "delta_lo90_s", "delta_hi90_s"}
+}
+
+// Records are the resources, then "token".
+func (r *Diff) Records() [][]string {
+	var all [][]string
+	for _, x := range r.Delta.Resources {
+		all = append(all, []string{x.Name, exact(x.A), exact(x.B), exact(x.Delta), "", ""})
+	}
+	d := &r.Delta
+	return append(all, []string{"token", exact(r.A.Prediction.TimeS), exact(r.B.Prediction.TimeS), exact(d.TimeS), exact(d.TimeRange.Lo), exact(d.TimeRange.Hi)})
+}
+
+// Benchmark writes both sides, one behind the other.
+func (r *Diff) Benchmark(w io.Writer) error {
+	benchmarkHead(w, r.Source)
+	for _, side := range []*Plan{&r.A, &r.B} {
+		if err := benchmarkToken(w, side.Plan.Layout, side.Prediction.Context, side.Prediction.TimeS); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -58,3 +58,29 @@ func (r *Glossary) Document() any {
 		Entries []metrics.Entry `json:"entries"`
 	}{r.Made, metrics.All()}
 }
+
+// Header of the records.
+func (r *Glossary) Header() []string {
+	return []string{"name", "unit", "short", "text", "seen", "aliases"}
+}
+
+// Records are the entries.
+func (r *Glossary) Records() [][]string {
+	var all [][]string
+	for _, e := range metrics.All() {
+		all = append(all, entryRecord(&e))
+	}
+	return all
+}
+
+// Header of the records.
+func (r *Explain) Header() []string { return (&Glossary{}).Header() }
+
+// Records are the entry.
+func (r *Explain) Records() [][]string {
+	return [][]string{entryRecord(&r.Entry)}
+}
+
+func entryRecord(e *metrics.Entry) []string {
+	return []string{e.Name, e.Unit, e.Short, e.Text, e.Seen, strings.Join(e.Aliases, " ")}
+}

@@ -31,7 +31,7 @@ func (r *Plan) Page(p *texttab.Page) {
 	t.Row("host", "", "", milli(pr.HostTimeS)+" ms", "", plural(len(pr.Chunks), "call"), "")
 	t.Rule()
 	total := r.Plan.Totals()
-	t.Row("per token", mega(total.WeightBytes)+" MB", mega(total.KVReadBytes)+" MB", milli(pr.TimeS)+" ms", msRange(pr.TimeRange), "", "")
+	t.Row("per "+r.unit(), mega(total.WeightBytes)+" MB", mega(total.KVReadBytes)+" MB", milli(pr.TimeS)+" ms", msRange(pr.TimeRange), "", "")
 	p.Table(t)
 	p.Gap()
 	p.Answer("%s", r.Rate())
@@ -39,10 +39,20 @@ func (r *Plan) Page(p *texttab.Page) {
 }
 
 // Rate is the line that the page leads up to.
-func (r *Plan) Rate() string { return rate(&r.Prediction) }
+func (r *Plan) Rate() string {
+	p, unit := &r.Prediction, "tok/s"
+	if n := r.Plan.Layout.QueryTokens; n > 1 {
+		unit = fmt.Sprintf("steps/s of %d tokens", n)
+	}
+	return fmt.Sprintf("%s %s  (90%%: %s; %s)", sig(p.TokPerSec), unit, between(sig(p.Range.Lo), sig(p.Range.Hi)), p.Basis)
+}
 
-func rate(p *anesim.Prediction) string {
-	return fmt.Sprintf("%s tok/s  (90%%: %s; %s)", sig(p.TokPerSec), between(sig(p.Range.Lo), sig(p.Range.Hi)), p.Basis)
+// unit is what one pass through the chunks makes.
+func (r *Plan) unit() string {
+	if r.Plan.Layout.QueryTokens > 1 {
+		return "step"
+	}
+	return "token"
 }
 
 func (r *Plan) chunkRow(p *texttab.Page, t *texttab.Table, i int) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"math"
 
 	"anelab/cmd/simulate/internal/proof"
@@ -149,4 +150,25 @@ func argmaxOf(a parity.Argmax) argmaxDocument {
 
 func toleranceOf(t parity.Tolerance) toleranceDocument {
 	return toleranceDocument{t.Exact(), t.Abs, t.PeakRel, t.MaxULP}
+}
+
+// Header of the records.
+func (r *Verify) Header() []string {
+	return []string{"mode", "got", "want", "tensor", "compared", "elements", "equal", "max_abs", "max_rel_to_peak", "max_ulp", "cosine", "rel_rms", "worst_in", "ok"}
+}
+
+// Records are the tensors of every comparison.
+func (r *Verify) Records() [][]string {
+	var all [][]string
+	for _, result := range r.Results {
+		for i := range result.Comparisons {
+			c := &result.Comparisons[i]
+			for k := range c.Tensors {
+				t, w := &c.Tensors[k], &c.Tensors[k].Worst
+				all = append(all, []string{result.Mode, c.Got, c.Want, string(t.Point), fmt.Sprint(t.Taps), fmt.Sprint(t.Elements), fmt.Sprint(t.Equal),
+					exact(w.MaxAbs), exact(w.PeakRel()), fmt.Sprint(w.MaxULP), exact(w.Cosine), exact(w.RelRMS), t.WorstIn, fmt.Sprint(t.OK)})
+			}
+		}
+	}
+	return all
 }
