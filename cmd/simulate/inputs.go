@@ -61,6 +61,7 @@ type subject struct {
 	modelName  string
 	model      *chunking.Model
 	device     anesim.Device
+	deviceName string // as it was asked for: a name or a file
 	deviceFrom string // why this device, when neither flag nor default chose it
 }
 
@@ -77,6 +78,7 @@ func (s *subjectFlags) resolve(c *console.Console) (subject, error) {
 			name, sub.deviceFrom = env, "from "+deviceEnv
 		}
 	}
+	sub.deviceName = name
 	if sub.device, err = loadDevice(name); err != nil && sub.deviceFrom != "" {
 		err = fmt.Errorf("%s: %w", deviceEnv, err)
 	}

@@ -14,6 +14,7 @@ import (
 )
 
 type planOptions struct {
+	explain  bool
 	output   outputFlags
 	subject  subjectFlags
 	workload workloadFlags
@@ -31,7 +32,8 @@ LAYOUT is text, a preset such as @3way, a .yaml or .json file, or - for standard
 input. Layers are inclusive, the last chunk has the head.`,
 		Example: `  simulate plan 'L0-7 | L8-24 | L25-34+head' --context 2048
   simulate plan @4way --context 8k --format json
-  simulate plan 'L0-14 | L15-34+head w=int4g16' --device mac`,
+  simulate plan 'L0-14 | L15-34+head w=int4g16' --device mac
+  simulate plan @3way --explain`,
 		Args:              layoutArgs(1),
 		ValidArgsFunction: completeLayouts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +43,7 @@ input. Layers are inclusive, the last chunk has the head.`,
 	}
 	o.subject.add(cmd)
 	o.workload.add(cmd)
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "show the sum term by term, each constant with its source")
 	o.output.add(cmd, "text", "json", "csv", "markdown", "benchstat")
 	return cmd
 }
@@ -61,6 +64,9 @@ func runPlan(_ context.Context, c *console.Console, o *planOptions) error {
 	}
 	timed.Rows(rows).Fill(&r.Prediction, plan, &s.device, s.modelName)
 	warn(c, r.Prediction.Warnings)
+	if o.explain {
+		return o.output.emit(c, s.explain(r, o.workload.workload()))
+	}
 	return o.output.emit(c, r)
 }
 

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 
 	"anelab/anesim"
 	"anelab/cmd/simulate/internal/texttab"
@@ -125,17 +126,23 @@ func (r *Device) Page(p *texttab.Page) {
 	p.Line("sources and priors of every constant: simulate devices %s --format json", d.Name)
 }
 
-// scaled writes a constant at a readable scale: seconds per byte as ns per byte have nine zeros less.
+// scaled writes a constant at a readable scale.
 func scaled(value, sd float64, unit string) (string, string, string) {
+	scale, unit := scaleOf(unit)
+	return sig(scale * value), sig(scale * sd), unit
+}
+
+// scaleOf is the unit that a constant is read in: seconds per byte as ps per byte have ten zeros less.
+func scaleOf(unit string) (float64, string) {
 	switch {
 	case unit == "s/byte":
-		return sig(1e12 * value), sig(1e12 * sd), "ps/byte"
+		return 1e12, "ps/byte"
 	case unit == "s/position":
-		return sig(1e9 * value), sig(1e9 * sd), "ns/position"
-	case len(unit) > 2 && unit[:2] == "s/":
-		return sig(1e3 * value), sig(1e3 * sd), "m" + unit
+		return 1e9, "ns/position"
+	case strings.HasPrefix(unit, "s/"):
+		return 1e3, "m" + unit
 	}
-	return sig(value), sig(sd), unit
+	return 1, unit
 }
 
 // deviceConstant is a constant with its name.

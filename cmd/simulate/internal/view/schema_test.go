@@ -24,6 +24,7 @@ var documents = map[string]struct {
 	of    any
 }{
 	"plan":         {"simulate plan --format json", planDocument{}},
+	"plan_explain": {"simulate plan --explain --format json", breakdownDocument{}},
 	"sweep_record": {"one line of simulate sweep --format jsonl", sweepRecord{}},
 	"calibrate":    {"simulate calibrate --format json", (&Calibrate{Calibration: &anesim.Calibration{}}).Document()},
 	"verify":       {"simulate verify --format json", verifyDocument{}},
