@@ -18,6 +18,7 @@ type checkOptions struct {
 	subject  subjectFlags
 	workload workloadFlags
 	layout   string
+	explain  bool
 }
 
 func newCheckCmd(c *console.Console) *cobra.Command {
@@ -29,7 +30,8 @@ func newCheckCmd(c *console.Console) *cobra.Command {
 and values before their readers, the head last) and against the limits that
 were met on the device. Every finding names the observation behind it.`,
 		Example: `  simulate check 'L0-34+head' --device iphone17pro
-  simulate check @2way && simulate plan @2way`,
+  simulate check @2way && simulate plan @2way
+  simulate check @3way --explain`,
 		Args:              layoutArgs(1),
 		ValidArgsFunction: completeLayouts(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -39,6 +41,7 @@ were met on the device. Every finding names the observation behind it.`,
 	}
 	o.subject.add(cmd)
 	o.workload.addContext(cmd)
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every known limit too: those that were not met, facts, refuted claims")
 	o.output.add(cmd, "text", "json", "csv", "markdown")
 	return cmd
 }
@@ -55,6 +58,9 @@ func runCheck(c *console.Console, o *checkOptions) error {
 		r.Layout, r.Context, r.Findings = plan.Layout.String(), plan.Context, anesim.Check(plan, s.device)
 	case !refusedByModel(r, err):
 		return err
+	}
+	if o.explain {
+		r.Limits = anesim.LimitRecords()
 	}
 	if err := o.output.emit(c, r); err != nil {
 		return err

@@ -15,6 +15,7 @@ type Check struct {
 	Context  int
 	Excerpt  string // the place in the layout, when the model itself refuses it
 	Findings []anesim.Finding
+	Limits   []anesim.LimitRecord // everything that is known, to explain; nil without
 }
 
 // Refused reports whether the answer is no.
@@ -37,7 +38,7 @@ func (r *Check) Page(p *texttab.Page) {
 			}
 			t.Row(string(f.Verdict), f.Chunk, f.Text)
 			if f.Evidence.Source != "" {
-				t.Row("", "", evidence(f.Evidence))
+				t.Row("", "", observation(f.Evidence))
 			}
 			if f.Fix != "" {
 				t.Row("", "", "fix: "+f.Fix)
@@ -46,7 +47,55 @@ func (r *Check) Page(p *texttab.Page) {
 		p.Table(t)
 	}
 	p.Gap()
+	if len(r.Limits) > 0 {
+		r.known(p)
+		p.Gap()
+	}
 	r.answer(p)
+}
+
+// known lists every limit: what is asked of plans, what is only a fact, what was claimed and refuted.
+func (r *Check) known(p *texttab.Page) {
+	met := map[string]bool{}
+	for _, f := range r.Findings {
+		met[f.Rule] = true
+	}
+	for _, sort := range []struct {
+		of    anesim.RecordSort
+		title string
+	}{
+		{anesim.SortPredicate, "asked of every program, with what they say when they are met:"},
+		{anesim.SortFact, "facts, of which nothing follows for other programs:"},
+		{anesim.SortRefuted, "claims that were refuted:"},
+	} {
+		p.Line("%s", sort.title)
+		t := texttab.NewTable(texttab.L("limit"), texttab.F("observation"))
+		for _, l := range r.Limits {
+			if l.Sort != sort.of {
+				continue
+			}
+			name := l.ID
+			if met[l.ID] {
+				name += " *"
+			}
+			t.Row(name, limitText(l))
+		}
+		p.Table(t)
+		p.Gap()
+	}
+	p.Line("* met by this layout")
+}
+
+// limitText is a limit on one line, with the worst that it can say.
+func limitText(l anesim.LimitRecord) string {
+	text := observation(l.Evidence)
+	if l.Verdict != "" {
+		text = string(l.Verdict) + ": " + text
+	}
+	if l.Note != "" {
+		text += "; " + l.Note
+	}
+	return text
 }
 
 func (r *Check) answer(p *texttab.Page) {
@@ -66,8 +115,8 @@ func (r *Check) answer(p *texttab.Page) {
 	}
 }
 
-// evidence is the observation behind a finding.
-func evidence(e anesim.Evidenced) string {
+// observation is what stands behind a finding.
+func observation(e anesim.Evidenced) string {
 	return fmt.Sprintf("%s on %s, %s: %s (%s)", e.Kind, e.Device, e.Condition, e.Outcome, e.Source)
 }
 
@@ -76,11 +125,12 @@ func (r *Check) Document() any {
 	return struct {
 		Made
 		Source
-		Layout   string           `json:"layout"`
-		Context  int              `json:"context"`
-		OK       bool             `json:"ok"`
-		Findings []anesim.Finding `json:"findings"`
-	}{r.Made, r.Source, r.Layout, r.Context, !r.Refused(), r.Findings}
+		Layout   string               `json:"layout"`
+		Context  int                  `json:"context"`
+		OK       bool                 `json:"ok"`
+		Findings []anesim.Finding     `json:"findings"`
+		Limits   []anesim.LimitRecord `json:"limits"` // with --explain
+	}{r.Made, r.Source, r.Layout, r.Context, !r.Refused(), append([]anesim.Finding{}, r.Findings...), append([]anesim.LimitRecord{}, r.Limits...)}
 }
 
 // Header of the records.

@@ -28,6 +28,7 @@ var documents = map[string]struct {
 	"sweep_record": {"one line of simulate sweep --format jsonl", sweepRecord{}},
 	"calibrate":    {"simulate calibrate --format json", (&Calibrate{Calibration: &anesim.Calibration{}}).Document()},
 	"verify":       {"simulate verify --format json", verifyDocument{}},
+	"ideas":        {"simulate ideas --format json", ideasDocument{}},
 	"check":        {"simulate check --format json", (&Check{}).Document()},
 }
 
