@@ -30,7 +30,7 @@ Engine, or one of them: what its authors claim, what was measured, what the cost
 model expects on the device, and on what ground that stands:
 
   priced      a term of the cost model explains it
-  reference   the reference runs it: the saving is priced, tokens can be compared
+  reference   the reference runs it: its saving is priced, its tokens are seen
   rule        measured once or twice, and not explained
   unmeasured  nobody ran it on a device; a forecast is a bound`,
 		Example: `  simulate ideas
