@@ -21,6 +21,7 @@ type sweepOptions struct {
 	untried  bool
 	layouts  []string
 	cuts     bool // search all cuts, not only layouts that were named
+	optimum  bool // find the best one without looking at all
 }
 
 func newSweepCmd(c *console.Console) *cobra.Command {
@@ -33,6 +34,7 @@ layouts that are named. Text and JSON rank the best and the presets; jsonl, csv
 and benchstat stream one record per candidate.`,
 		Example: `  simulate sweep
   simulate sweep --chunks 1..5 --context 512,2048,8192 --format jsonl
+  simulate sweep --best --context 2048
   simulate sweep @4way @3way 'L0-14 | L15-34+head' --format benchstat`,
 		ValidArgsFunction: completeLayouts(1 << 10),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,6 +47,7 @@ and benchstat stream one record per candidate.`,
 	cmd.Flags().Var(&o.contexts, "context", "context lengths")
 	cmd.Flags().IntVar(&o.top, "top", 10, "how many to rank, in text and json")
 	cmd.Flags().BoolVar(&o.untried, "untried", false, "rank layouts that simulate check warns of, too")
+	cmd.Flags().BoolVar(&o.optimum, "best", false, "find the best of all cuts into any number of chunks, with a proof")
 	o.copyBack = choice{string(anesim.CopyBackAsync), copyBacks, "WHEN"}
 	addChoice(cmd, "copyback", "when the host copies the caches", &o.copyBack)
 	o.output.add(cmd, "text", "json", "jsonl", "csv", "markdown", "benchstat")
@@ -58,6 +61,9 @@ func runSweep(ctx context.Context, c *console.Console, o *sweepOptions) error {
 	}
 	if o.top < 1 {
 		return usagef("--top %d: want at least 1", o.top)
+	}
+	if o.optimum {
+		return o.best(ctx, c, &s)
 	}
 	space := &search.Space{Model: s.model, Device: s.device, Workload: anesim.Workload{CopyBack: anesim.CopyBack(o.copyBack.value)}, Untried: o.untried}
 	if o.cuts {
