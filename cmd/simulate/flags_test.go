@@ -39,6 +39,24 @@ func TestSpan(t *testing.T) { // hand
 	}
 }
 
+func TestShard(t *testing.T) { // hand; invariant: parts are neighbours, and together the whole
+	for _, text := range []string{"", "1", "0/3", "4/3", "1/0", "-1/3", "1/3x", "01/3", "1/3/5", "1/9999999"} {
+		require.Error(t, new(shard).Set(text), "%q", text)
+	}
+	for _, total := range []int64{0, 2, 7, 158868, 1 << 50} {
+		end := int64(0)
+		for i := 1; i <= 5; i++ {
+			var s shard
+			require.NoError(t, s.Set(fmt.Sprintf("%d/5", i)))
+			from, to := s.of(total)
+			require.Equal(t, end, from)
+			require.LessOrEqual(t, to-from, total/5+1)
+			end = to
+		}
+		require.Equal(t, total, end)
+	}
+}
+
 func TestPercent(t *testing.T) { // hand
 	var p percent
 	require.NoError(t, p.Set("3%"))

@@ -22,6 +22,8 @@ type sweepOptions struct {
 	layouts  []string
 	cuts     bool // search all cuts, not only layouts that were named
 	optimum  bool // find the best one without looking at all
+	shard    shard
+	resume   string // file of records
 }
 
 func newSweepCmd(c *console.Console) *cobra.Command {
@@ -35,6 +37,7 @@ and benchstat stream one record per candidate.`,
 		Example: `  simulate sweep
   simulate sweep --chunks 1..5 --context 512,2048,8192 --format jsonl
   simulate sweep --best --context 2048
+  simulate sweep --chunks 1..6 --resume results.jsonl --shard 1/4
   simulate sweep @4way @3way 'L0-14 | L15-34+head' --format benchstat`,
 		ValidArgsFunction: completeLayouts(1 << 10),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,6 +50,8 @@ and benchstat stream one record per candidate.`,
 	cmd.Flags().Var(&o.contexts, "context", "context lengths")
 	cmd.Flags().IntVar(&o.top, "top", 10, "how many to rank, in text and json")
 	cmd.Flags().BoolVar(&o.untried, "untried", false, "rank layouts that simulate check warns of, too")
+	cmd.Flags().Var(&o.shard, "shard", "stream only part i of n, such as 1/4; simulate merge puts parts together")
+	cmd.Flags().StringVar(&o.resume, "resume", "", "stream to `FILE` as jsonl, behind the records that it has already")
 	cmd.Flags().BoolVar(&o.optimum, "best", false, "find the best of all cuts into any number of chunks, with a proof")
 	o.copyBack = choice{string(anesim.CopyBackAsync), copyBacks, "WHEN"}
 	addChoice(cmd, "copyback", "when the host copies the caches", &o.copyBack)
@@ -79,9 +84,13 @@ func runSweep(ctx context.Context, c *console.Console, o *sweepOptions) error {
 		}
 		space.Layouts = append(space.Layouts, l)
 	}
-	switch f := view.Format(o.output.format.value); f {
-	case view.JSONL, view.CSV, view.Benchstat:
+	switch f := view.Format(o.output.format.value); {
+	case o.resume != "":
+		return o.extend(ctx, c, &s, space)
+	case f == view.JSONL, f == view.CSV, f == view.Benchstat:
 		return o.stream(ctx, c, &s, space)
+	case o.shard.n > 1:
+		return usagef("--shard %s streams records: add --format jsonl", &o.shard)
 	}
 	return o.rank(ctx, c, &s, space)
 }
@@ -120,64 +129,4 @@ func (o *sweepOptions) conditions(space *search.Space, rankings []search.Ranking
 		}
 	}
 	return basis, warnings
-}
-
-// stream writes one record per candidate.
-func (o *sweepOptions) stream(ctx context.Context, c *console.Console, s *subject, space *search.Space) error {
-	terms, err := o.terms(c, s, space)
-	if err != nil {
-		return err
-	}
-	out, err := o.output.open(c)
-	if err != nil {
-		return err
-	}
-	records, err := view.NewSweepWriter(out, view.Format(o.output.format.value), terms)
-	if err == nil {
-		err = o.streamRecords(ctx, c, space, records)
-	}
-	if err == nil {
-		err = records.Flush()
-	}
-	if err != nil {
-		out.Discard()
-		return err
-	}
-	return out.Commit()
-}
-
-// terms are what all records have in common; what is to be said about a context is said once.
-func (o *sweepOptions) terms(c *console.Console, s *subject, space *search.Space) (view.Terms, error) {
-	var rankings []search.Ranking
-	for _, length := range o.contexts.values {
-		one := *space
-		one.MinParts, one.MaxParts, one.Layouts = 0, 0, nil
-		r, err := one.Rank(context.Background(), length, 1, nil)
-		if err != nil {
-			return view.Terms{}, err
-		}
-		rankings = append(rankings, r)
-	}
-	basis, warnings := o.conditions(space, rankings)
-	warn(c, warnings)
-	return view.Terms{Source: s.source(), CopyBack: space.Workload.CopyBack, Basis: basis}, nil
-}
-
-func (o *sweepOptions) streamRecords(ctx context.Context, c *console.Console, space *search.Space, records *view.SweepWriter) error {
-	progress, n := c.Progress(), int64(0)
-	defer progress.Done()
-	quoter := anesim.NewQuoter(space.Device, space.Workload)
-	for _, length := range o.contexts.values {
-		for candidate, err := range space.Candidates(ctx, length) {
-			if err != nil {
-				return err
-			}
-			n++
-			progress.Say("%d of %d records", n, space.Size()*int64(len(o.contexts.values)))
-			if err := records.Write(candidate, quoter.Quote(candidate.Plan)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,4 +118,34 @@ func TestReadInputRefusesToHang(t *testing.T) { // hand
 	require.Equal(t, "@3way", string(text))
 	_, err = c.ReadInput("a layout")
 	require.ErrorContains(t, err, "once")
+}
+
+func TestExtendKeepsCompleteLines(t *testing.T) { // hand
+	long := strings.Repeat("x", 1<<17)
+	for name, c := range map[string]struct{ was, kept string }{
+		"new":            {"", ""},
+		"complete":       {"a\nb\n", "a\nb\n"},
+		"cut off":        {"a\nb", "a\n"},
+		"only a part":    {"ab", ""},
+		"long last line": {"a\n" + long, "a\n"},
+		"long lines":     {long + "\n" + long + "\nb", long + "\n" + long + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lines")
+			if c.was != "" {
+				require.NoError(t, os.WriteFile(path, []byte(c.was), 0o644))
+			}
+			e, err := (&Console{}).Extend(path)
+			require.NoError(t, err)
+			earlier, err := io.ReadAll(e.Earlier)
+			require.NoError(t, err)
+			require.Equal(t, c.kept, string(earlier))
+			_, err = e.WriteString("new\n")
+			require.NoError(t, err)
+			require.NoError(t, e.Close())
+			require.Equal(t, c.kept+"new\n", read(t, path))
+		})
+	}
+	_, err := (&Console{}).Extend(t.TempDir())
+	require.Error(t, err)
 }

@@ -39,7 +39,7 @@ func (s *Space) Rank(ctx context.Context, length, top int, progress func(done in
 		return r, err
 	}
 	quoter := anesim.NewQuoter(s.Device, s.Workload)
-	for c, err := range s.Candidates(ctx, length) {
+	for c, err := range s.Candidates(ctx, length, 0) {
 		if err != nil {
 			return r, err
 		}

@@ -87,7 +87,7 @@ func TestUntriedLayoutsAreCounted(t *testing.T) {
 
 func TestCandidatesNamePresetsAndTheirRefusals(t *testing.T) { // hand: forward.md §4.2–4.5
 	names := map[string]string{}
-	for c, err := range space(t, 1, 4).Candidates(context.Background(), 512) {
+	for c, err := range space(t, 1, 4).Candidates(context.Background(), 512, 0) {
 		require.NoError(t, err)
 		require.Equal(t, 512, c.Plan.Context)
 		if c.Preset != "" {
@@ -124,12 +124,27 @@ func TestSearchEndsWithItsContext(t *testing.T) { // hand
 }
 
 // BenchmarkCandidates plans, checks and quotes: layouts/s is what a sweep can stream on one core.
+func TestCandidatesSkipsTheFirst(t *testing.T) { // invariant: what is skipped is what would have come first
+	s := space(t, 1, 2)
+	var all, rest []string
+	for c, err := range s.Candidates(context.Background(), 512, 0) {
+		require.NoError(t, err)
+		all = append(all, c.Plan.Layout.String())
+	}
+	for c, err := range s.Candidates(context.Background(), 512, 13) {
+		require.NoError(t, err)
+		rest = append(rest, c.Plan.Layout.String())
+	}
+	require.Len(t, all, 35)
+	require.Equal(t, all[13:], rest)
+}
+
 func BenchmarkCandidates(b *testing.B) {
 	s := space(b, 5, 5)
 	q := anesim.NewQuoter(s.Device, s.Workload)
 	n := 0
 	for b.Loop() {
-		for c, err := range s.Candidates(context.Background(), 2048) {
+		for c, err := range s.Candidates(context.Background(), 2048, 0) {
 			if err != nil {
 				b.Fatal(err)
 			}

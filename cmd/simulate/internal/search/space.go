@@ -53,12 +53,17 @@ func (s *Space) Size() int64 {
 // checkEach is how many candidates pass between two looks at the context of the run.
 const checkEach = 1024
 
-// Candidates yields every candidate at a context length. The error is the run's own end, or a layout that cannot be planned.
-func (s *Space) Candidates(ctx context.Context, length int) iter.Seq2[Candidate, error] {
+// Candidates yields the candidates at a context length, but for the first few. The error is the run's own end, or a layout that
+// cannot be planned.
+func (s *Space) Candidates(ctx context.Context, length int, skip int64) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		f := newFactory(s)
 		n := 0
 		for l := range s.layouts() {
+			if skip > 0 {
+				skip--
+				continue
+			}
 			if n++; n%checkEach == 0 && ctx.Err() != nil {
 				yield(Candidate{}, ctx.Err())
 				return

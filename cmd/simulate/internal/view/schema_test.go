@@ -13,6 +13,7 @@ import (
 
 	"anelab/anesim"
 	"anelab/cmd/simulate/internal/metrics"
+	"anelab/cmd/simulate/internal/results"
 	"anelab/internal/shareddata"
 )
 
@@ -25,7 +26,7 @@ var documents = map[string]struct {
 }{
 	"plan":         {"simulate plan --format json", planDocument{}},
 	"plan_explain": {"simulate plan --explain --format json", breakdownDocument{}},
-	"sweep_record": {"one line of simulate sweep --format jsonl", sweepRecord{}},
+	"sweep_record": {"one line of simulate sweep --format jsonl", results.Record{}},
 	"calibrate":    {"simulate calibrate --format json", (&Calibrate{Calibration: &anesim.Calibration{}}).Document()},
 	"verify":       {"simulate verify --format json", verifyDocument{}},
 	"ideas":        {"simulate ideas --format json", ideasDocument{}},

@@ -7,6 +7,7 @@ import (
 
 	"anelab/anesim"
 	"anelab/chunking"
+	"anelab/cmd/simulate/internal/results"
 	"anelab/cmd/simulate/internal/search"
 	"anelab/cmd/simulate/internal/texttab"
 )
@@ -96,12 +97,12 @@ func (r *Sweep) answer() string {
 
 // rankingDocument is one context of the document.
 type rankingDocument struct {
-	Context int           `json:"context"`
-	Priced  int           `json:"priced"`
-	Refused int           `json:"refused"`
-	Untried int           `json:"untried"`
-	Best    []sweepRecord `json:"best"`
-	Presets []sweepRecord `json:"presets"`
+	Context int              `json:"context"`
+	Priced  int              `json:"priced"`
+	Refused int              `json:"refused"`
+	Untried int              `json:"untried"`
+	Best    []results.Record `json:"best"`
+	Presets []results.Record `json:"presets"`
 }
 
 // Document is the same rows.
@@ -118,13 +119,13 @@ func (r *Sweep) Document() any {
 	}{r.Made, r.Source, append([]string{}, r.Warnings...), all}
 }
 
-func (r *Sweep) records(rows []search.Ranked) []sweepRecord {
-	all := []sweepRecord{}
+func (r *Sweep) records(rows []search.Ranked) []results.Record {
+	all := []results.Record{}
 	for i := range rows {
 		row := &rows[i]
 		rec := newSweepRecord(r.Source, row.Layout, row.Quote)
 		rec.Preset, rec.Rank, rec.CopyBack, rec.Basis = row.Preset, row.Rank, r.CopyBack, r.Basis
-		rec.check(row.Verdict(), row.Refused, row.Doubted)
+		check(&rec, row.Verdict(), row.Refused, row.Doubted)
 		all = append(all, rec)
 	}
 	return all
