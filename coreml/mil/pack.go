@@ -16,9 +16,14 @@ func Pack(d DType, codes []int64) []byte {
 	}
 	out := make([]byte, d.Bytes(int64(len(codes))))
 	for i, c := range codes {
-		setBits(out, i*n, n, uint64(c))
+		SetBits(d, out, int64(i), uint64(c))
 	}
 	return out
+}
+
+// SetBits puts the low bits of a pattern into element i of packed elements, whose bits must be zero.
+func SetBits(d DType, packed []byte, i int64, pattern uint64) {
+	setBits(packed, int(i)*d.Bits(), d.Bits(), pattern)
 }
 
 const panicNoWidth = "mil: elements of this type have no width"

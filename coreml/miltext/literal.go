@@ -1,7 +1,6 @@
 package miltext
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
@@ -121,6 +120,9 @@ func (p *parser) tensor(v *mil.Value) {
 		v.Type.Shape = e.shape
 	}
 	at := p.tok.at
+	if n, ok := v.Type.Count(); ok && n <= int64(len(p.text)-at) { // an element takes a byte of text at least
+		e.reserve(n)
+	}
 	e.nest(0)
 	if n, ok := v.Type.Count(); p.err == nil && (!ok || e.n != n) {
 		p.fail(at, ErrLiteral, fmt.Sprintf("%d elements", e.n), v.Type.String())
@@ -129,7 +131,7 @@ func (p *parser) tensor(v *mil.Value) {
 		v.Content = e.text
 		return
 	}
-	v.Content = mil.Raw(e.packed())
+	v.Content = mil.Raw(e.raw)
 }
 
 // elements gathers the elements of a tensor.
@@ -138,9 +140,21 @@ type elements struct {
 	d     mil.DType
 	shape []int64
 	n     int64
-	raw   []byte  // of types of whole bytes
-	codes []int64 // of others
+	raw   []byte // packed
 	text  mil.Strings
+}
+
+// reserve makes room for n elements. Each place is charged twice: the bytes become a string in the end.
+func (e *elements) reserve(n int64) {
+	if e.d == mil.String {
+		if e.charge(int(n) * int(unsafe.Sizeof("")) * 5 / 4) {
+			e.text = make(mil.Strings, 0, n)
+		}
+		return
+	}
+	if size := int(e.d.Bytes(n)); e.charge(size * 5 / 2) {
+		e.raw = append(make([]byte, 0, size), e.raw...)
+	}
 }
 
 func (e *elements) nest(level int) {
@@ -188,24 +202,14 @@ func (e *elements) element() {
 		return
 	}
 	e.next()
-	if e.d.SubByte() {
-		e.codes = grow(e.parser, e.codes, int64(bits))
-		return
+	size := int(e.d.Bytes(e.n))
+	if size > cap(e.raw) {
+		e.reserve(2 * e.n)
 	}
-	width := e.d.Bits() / 8
-	if len(e.raw)+width > cap(e.raw) && !e.charge(3*max(16, len(e.raw))) {
-		return
+	if e.err == nil {
+		e.raw = e.raw[:size]
+		mil.SetBits(e.d, e.raw, e.n-1, bits)
 	}
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], bits)
-	e.raw = append(e.raw, b[:width]...)
-}
-
-func (e *elements) packed() string {
-	if e.d.SubByte() && e.err == nil {
-		return string(mil.Pack(e.d, e.codes))
-	}
-	return string(e.raw)
 }
 
 // parseElement is the bit pattern that a word or number stands for.

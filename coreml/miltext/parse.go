@@ -2,7 +2,6 @@ package miltext
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -30,7 +29,11 @@ func DialectOf(p *mil.Program) Dialect {
 	return Dialect10
 }
 
-const spareMemory = 1 << 20 // allowed beyond four times the text
+const (
+	spareMemory  = 1 << 20 // allowed beyond four times the text
+	sizeOp       = int(unsafe.Sizeof(mil.Op{})) * 5 / 4
+	sizeFunction = int(unsafe.Sizeof(mil.Function{})+unsafe.Sizeof(mil.Block{})) * 5 / 4
+)
 
 // Parse reads a text; path is for messages. The result is not checked ([mil.Check]), and its weights files are not opened. Strings in
 // the program are parts of the text.
@@ -48,14 +51,14 @@ func Parse(path, text string) (*mil.Program, Dialect, error) {
 // parser reads declarations.
 type parser struct{ lexer }
 
-// grow appends to a list, charging for its growth.
+// grow appends to a list that doubles, charging for each new place.
 func grow[T any](p *parser, list []T, x T) []T {
 	if len(list) == cap(list) {
-		n := max(2, len(list)) // doubling leaves behind as much as it holds
-		if !p.charge(3 * n * int(unsafe.Sizeof(x)) / 2) {
+		room := max(1, 2*len(list))
+		if size := room * int(unsafe.Sizeof(x)); !p.charge(size + size/4) { // allocations are rounded up
 			return list
 		}
-		list = slices.Grow(list, n)
+		list = append(make([]T, 0, room), list...)
 	}
 	return append(list, x)
 }
@@ -73,7 +76,7 @@ func (p *parser) program() (*mil.Program, Dialect) {
 	program := &mil.Program{Attributes: p.attributes()}
 	p.want("{")
 	for p.err == nil && !p.is("}") {
-		if p.charge(int(unsafe.Sizeof(mil.Function{}) + unsafe.Sizeof(mil.Block{}))) {
+		if p.charge(sizeFunction) {
 			program.Functions = grow(p, program.Functions, p.function())
 		}
 	}
@@ -142,7 +145,8 @@ func (p *parser) function() *mil.Function {
 }
 
 func (p *parser) opset() mil.Opset {
-	at, name := p.tok.at, p.name("")
+	at := p.tok.at
+	name := p.name("")
 	o, ok := mil.ParseOpset(name)
 	if !ok {
 		p.fail(at, ErrSyntax, "opset "+clip(name), "ios15 to ios18, or ios26")
@@ -152,7 +156,7 @@ func (p *parser) opset() mil.Opset {
 
 // op: [type output, … =] name[<opset>](operands)[attributes];
 func (p *parser) op() *mil.Op {
-	if !p.charge(int(unsafe.Sizeof(mil.Op{}))) {
+	if !p.charge(sizeOp) {
 		return nil
 	}
 	o := &mil.Op{}
@@ -235,7 +239,8 @@ const maxDepth = 32
 
 // typ: fp16, tensor<fp16, [1, ?]>, list<T, 5>, tuple<T, …>, dict<K, V>, state<T>, tensor_buffer<…>.
 func (p *parser) typ(depth int) mil.Type {
-	at, name := p.tok.at, p.name("")
+	at := p.tok.at
+	name := p.name("")
 	if depth > maxDepth {
 		p.fail(at, ErrTooDeep, "", fmt.Sprintf("at most %d levels", maxDepth))
 		return mil.Type{}
@@ -327,7 +332,8 @@ func (p *parser) buffer(t *mil.Type) {
 	at := p.tok.at
 	t.DType = p.element(at, p.name(""))
 	for p.skip(",") {
-		at, key := p.tok.at, p.name("")
+		at := p.tok.at
+		key := p.name("")
 		p.want("=")
 		list := p.dims()
 		switch key {
