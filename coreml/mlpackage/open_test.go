@@ -114,7 +114,7 @@ func TestEveryCorruptPackageIsRefused(t *testing.T) { // oracle: the faults were
 		"description_dtype_mismatch": mil.ErrDescription, "description_name_mismatch": mil.ErrDescription, "empty_weights": blob.ErrTruncated,
 		"lut_entries_not_index_bits": mil.ErrShape, "lut_type_smaller_than_blob": blob.ErrSize, "manifest_bad_root": ErrManifest, "manifest_bad_version": ErrManifest,
 		"manifest_path_escape": ErrEscape, "manifest_without_weights": ErrUnlisted, "missing_model": ErrItem, "missing_output": mil.ErrOutput, "offset_beyond_file": blob.ErrOffset,
-		"op_too_new": mil.ErrOpTooNew, "opset_too_new_for_spec": mil.ErrOpsetTooNew, "opset_without_block": spec.ErrMalformed, "state_not_described": mil.ErrDescription,
+		"op_too_new": mil.ErrOpTooNew, "opset_too_new_for_spec": mil.ErrOpsetTooNew, "opset_without_block": spec.ErrNoBlock, "state_not_described": mil.ErrDescription,
 		"truncated_proto": spec.ErrTruncated, "truncated_weights": blob.ErrTruncated, "unknown_op": mil.ErrUnknownOp, "use_before_definition": mil.ErrOrder, "wrong_offset": blob.ErrOffset,
 	}
 	seen := map[string]string{}

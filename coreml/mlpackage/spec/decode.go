@@ -91,7 +91,7 @@ func (d *decoder) function(in *message, name string) *mil.Function {
 	}
 	f.Opset, _ = mil.ParseOpset(opset)
 	if f.Opset == mil.NoOpset {
-		in.fail(ErrMalformed, fmt.Sprintf("unknown opset %q, known: %s", opset, strings.Join(mil.OpsetNames(), ", ")))
+		in.fail(ErrOpset, fmt.Sprintf("%q, known: %s", opset, strings.Join(mil.OpsetNames(), ", ")))
 	}
 	in.at = 0
 	for in.next() {
@@ -110,7 +110,7 @@ func (d *decoder) function(in *message, name string) *mil.Function {
 	}
 	sortAttributes(in, f.Attributes)
 	if f.Body == nil {
-		in.fail(ErrMalformed, "opset "+opset+" names no block")
+		in.fail(ErrNoBlock, opset)
 	}
 	return f
 }

@@ -15,6 +15,8 @@ var (
 	ErrTooLarge  = errors.New("the structure is too large for its bytes")
 	ErrTwice     = errors.New("given twice")
 	ErrModelType = errors.New("not an ML program")
+	ErrOpset     = errors.New("unknown opset")
+	ErrNoBlock   = errors.New("no block for the opset")
 )
 
 // Wire types.
@@ -114,9 +116,20 @@ func (m *message) take(n int) string {
 // fail notes the first fault, at the current offset.
 func (m *message) fail(cause error, got string) {
 	if m.err == nil {
-		m.err = &format.Error{Path: m.b.path, Field: fmt.Sprintf("%s at byte %d", m.name, m.base+m.at), Got: got, Err: cause,
-			Fix: "the file is damaged or incomplete: copy or download it again"}
+		m.err = &format.Error{Path: m.b.path, Field: fmt.Sprintf("%s at byte %d", m.name, m.base+m.at), Got: got, Err: cause, Fix: fixFor(cause)}
 	}
+}
+
+func fixFor(cause error) string {
+	switch cause {
+	case ErrModelType:
+		return "convert it to an ML program"
+	case ErrOpset:
+		return "convert it for one of the systems from iOS 15 to iOS 26"
+	case ErrNoBlock:
+		return "convert it again"
+	}
+	return "the file is damaged or incomplete: copy or download it again"
 }
 
 // expect wants the wire type of the current field.
