@@ -30,8 +30,8 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // errNo is the answer "no": it has been printed, and only the exit code is left to say it.
 var errNo = errors.New("the answer is no")
 
-// report says what went wrong and returns the exit code.
-func report(ctx context.Context, c *console.Console, err error) int {
+// finish says what went wrong and returns the exit code.
+func finish(ctx context.Context, c *console.Console, err error) int {
 	code := exitCode(ctx, err)
 	switch {
 	case code == exitInterrupted:

@@ -33,5 +33,5 @@ func run(c *console.Console, args []string) int {
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
-	return report(ctx, c, err)
+	return finish(ctx, c, err)
 }

@@ -23,7 +23,7 @@ const intro = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural
   verify              chunked = whole = golden, tensor by tensor
   pack, bench         write a model in 4 bits, time it on this machine
   ideas, trace        what other techniques bring; a token laid out in time
-  merge               put the parts of a sharded sweep together
+  merge, report       parts of a sweep in one; a sweep as an HTML page
   devices, layouts, explain, version, completion, help
 `
 
@@ -51,7 +51,7 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("simulate {{.Version}}\n")
 	root.SetHelpCommand(newHelpCmd(root))
-	root.AddCommand(newPlanCmd(c), newSweepCmd(c), newMergeCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newVerifyCmd(c),
+	root.AddCommand(newPlanCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newVerifyCmd(c),
 		newPackCmd(c), newBenchCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
 	root.InitDefaultHelpCmd()
 	return root

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TESTDATA", root+"/testdata")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "page": page, "truncate": truncate},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "page": page, "truncate": truncate, "smaller": smaller, "same": same},
 	})
 }
 
@@ -85,4 +86,34 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s has only %s", args[0], fmt.Sprintf("%d bytes", len(data)))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data[:n], 0o644))
+}
+
+// smaller checks the size of a file: smaller FILE BYTES.
+func smaller(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: smaller FILE BYTES")
+	}
+	most, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if n := len(ts.ReadFile(args[0])); n >= most {
+		ts.Fatalf("%s has %d bytes, want less than %d", args[0], n, most)
+	}
+}
+
+// same compares the lines of two files that hold a word: same WORD FILE FILE.
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: same WORD FILE FILE")
+	}
+	lines := func(file string) (all []string) {
+		for line := range strings.Lines(ts.ReadFile(file)) {
+			if strings.Contains(line, args[0]) {
+				all = append(all, line)
+			}
+		}
+		return all
+	}
+	if a, b := lines(args[1]), lines(args[2]); len(a) == 0 || !slices.Equal(a, b) {
+		ts.Fatalf("lines with %q differ: %q and %q", args[0], a, b)
+	}
 }
