@@ -67,6 +67,15 @@ var accuracy = []Entry{
 	{Name: "baselines", Aliases: []string{"ms_per_layer", "bytes_per_bandwidth_plus_floor"}, Seen: "calibrate",
 		Short: "two simpler models, fitted and left out in the same way",
 		Text:  "Constant time per layer; and weight bytes over a bandwidth plus a time per call. The cost model has to beat both to have earned its terms."},
+	{Name: "shuffled", Aliases: []string{"control"}, Unit: "%", Seen: "calibrate", Short: "the left-out error with the times dealt out at random",
+		Text: "A model that did no better than this had learnt nothing from which time belongs to which chunk."},
+	{Name: "step", Aliases: []string{"steps", "oracle", "apart"}, Unit: "%", Seen: "calibrate", Short: "left-out error of whole decode steps, chunks and host together",
+		Text: "Nothing is forgiven: no factor of the session. The oracle knows the median of the same layout, context and device from the other sessions; what it misses is how much sessions differ. " +
+			"Steps whose context no other session had are counted apart."},
+	{Name: "width", Aliases: []string{"intervals", "mean_half_width_pct", "constant_band_half_width_pct"}, Unit: "%", Seen: "calibrate", Short: "half the width of 90 % ranges, relative to the measured time",
+		Text: "Beside it the width that one band for all rows would need to hold as many of them: ranges that are no narrower would have cost their effort for nothing."},
+	{Name: "pin", Aliases: []string{"identifiability", "held_by"}, Seen: "calibrate", Short: "whether rows hold a constant, only together with others, or not at all",
+		Text: "Data: rows took away most of what its prior left open. Joint: they would if the constants beside it were known. Prior: they say little, and the value is the prior's."},
 	{Name: "confidence", Seen: "devices, plan --format json", Short: "how well a constant is known: high, medium or low",
 		Text: "By its relative standard deviation: up to 5 %, up to 20 %, more. The source of a constant says how much of it came from rows and how much from its prior."},
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"anelab/anesim"
 	"anelab/cmd/simulate/internal/texttab"
@@ -28,9 +29,13 @@ func (r *Calibrate) Page(p *texttab.Page) {
 	p.Head(fmt.Sprintf("%s: %s, %s fitted", r.Train, plural(len(c.Sessions), "session"), plural(c.Fit.ChunkRaw.N, "row")))
 	p.Gap()
 	r.accuracy(p)
-	p.Line("inside their 90%% range: %s%% of left-out rows%s", percentText(c.Coverage90), r.scoreCoverage())
+	r.steps(p)
+	r.ranges(p)
 	p.Gap()
 	r.constants(p)
+	r.pinned(p)
+	p.Gap()
+	r.experiments(p)
 	p.Gap()
 	r.missed(p)
 	p.Gap()
@@ -51,6 +56,7 @@ func (r *Calibrate) accuracy(p *texttab.Page) {
 	for _, b := range baselineTitles {
 		columns = append(columns, texttab.R(b.title))
 	}
+	columns = append(columns, texttab.R("shuffled"))
 	t := texttab.NewTable(columns...)
 	for _, set := range []struct {
 		name string
@@ -70,10 +76,47 @@ func (r *Calibrate) accuracy(p *texttab.Page) {
 			for _, b := range baselineTitles {
 				row = append(row, percentText(k.of(set.of(c.Baselines[b.name])).Median))
 			}
+			if set.name == "loo" {
+				row = append(row, percentText(k.of(c.Control).Median))
+			}
 			t.Row(row...)
+		}
+		if set.name == "loo" && c.Steps.LOO.N > 0 {
+			t.Row(r.stepRow()...)
 		}
 	}
 	p.Table(t)
+}
+
+// stepRow is the accuracy of whole steps beside that of the simpler models.
+func (r *Calibrate) stepRow() []string {
+	s := &r.Calibration.Steps
+	row := []string{"loo step", fmt.Sprint(s.LOO.N), percentText(s.LOO.Median), percentText(s.LOO.P90), percentText(s.LOO.Max)}
+	for _, b := range baselineTitles {
+		row = append(row, percentText(s.Baselines[b.name].Median))
+	}
+	return row
+}
+
+// steps sets whole steps beside an oracle: sessions of one layout differ by as much as it misses.
+func (r *Calibrate) steps(p *texttab.Page) {
+	s := &r.Calibration.Steps
+	if s.Oracle.N > 0 {
+		p.Line("steps by an oracle that knows the same layout's median from other sessions: %s median, %s p90, %s max of %d", percentText(s.Oracle.Median),
+			percentText(s.Oracle.P90), percentText(s.Oracle.Max), s.Oracle.N)
+	}
+	if s.Apart.N > 0 {
+		p.Line("apart, because no other session had their context: %s, %s%% at most", plural(s.Apart.N, "step"), percentText(s.Apart.Max))
+	}
+}
+
+// ranges says how often the 90 % ranges hold, and whether they are worth more than a band of one width.
+func (r *Calibrate) ranges(p *texttab.Page) {
+	x := &r.Calibration.Intervals
+	p.Line("inside their 90%% range: %s%% of left-out rows%s", percentText(r.Calibration.Coverage90), r.scoreCoverage())
+	if x.Rows > 0 {
+		p.Line("a range is ± %s%% wide on average; a band of one width would need ± %s%% to hold as many", percentText(x.HalfWidthPct), percentText(x.BandHalfWidthPct))
+	}
 }
 
 // kinds of errors in the order of the table.
@@ -109,6 +152,62 @@ func (r *Calibrate) constants(p *texttab.Page) {
 		t.Row(c.Device, c.Name, value, sd, unit, prior, c.Confidence)
 	}
 	p.Table(t)
+}
+
+// pinned says which constants rows hold, and which terms have earned their place.
+func (r *Calibrate) pinned(p *texttab.Page) {
+	names := map[anesim.Pin]map[string][]string{}
+	var devices []string
+	for _, x := range r.Calibration.Identifiability {
+		if !slices.Contains(devices, x.Device) {
+			devices = append(devices, x.Device)
+		}
+		if names[x.Pin] == nil {
+			names[x.Pin] = map[string][]string{}
+		}
+		names[x.Pin][x.Device] = append(names[x.Pin][x.Device], x.Constant)
+	}
+	for _, d := range devices {
+		for _, k := range []struct {
+			pin  anesim.Pin
+			text string
+		}{{anesim.PinData, "held by rows"}, {anesim.PinJoint, "only together with others"}, {anesim.PinPrior, "by the prior"}} {
+			if all := names[k.pin][d]; len(all) > 0 {
+				p.Line("%s, %s: %s", d, k.text, strings.Join(all, ", "))
+			}
+		}
+	}
+	var idle []string
+	for _, t := range r.Calibration.TermChecks {
+		if !t.Earned {
+			idle = append(idle, t.Term)
+		}
+	}
+	if len(idle) > 0 {
+		p.Line("terms that do not lower the left-out error, kept for what nobody timed: %s", strings.Join(idle, ", "))
+	}
+}
+
+// experiments are the sessions, each predicted from all others.
+func (r *Calibrate) experiments(p *texttab.Page) {
+	t := texttab.NewTable(texttab.L("session left out"), texttab.R("context"), texttab.R("inside"), texttab.R("median"), texttab.R("max"), texttab.R("sum"))
+	for _, x := range r.Calibration.Experiments {
+		name := texttab.Clip(x.Experiment, 40)
+		if x.Apart {
+			name += " " + p.Note("the only session of its context: predicted from other contexts")
+		}
+		t.Row(name, fmt.Sprint(x.Context), fmt.Sprintf("%d/%d", x.Inside, x.Rows), plusPercent(x.MedianPct), percentText(x.MaxPct), plusPercent(x.SumPct))
+	}
+	p.Table(t)
+	p.Notes()
+}
+
+// plusPercent is a signed error.
+func plusPercent(x anesim.Percent) string {
+	if math.IsNaN(float64(x)) {
+		return "–"
+	}
+	return plus("%+.2f", float64(x))
 }
 
 // missed lists the left-out or scored rows with the largest errors.
