@@ -87,7 +87,7 @@ func runCalibrate(c *console.Console, o *calibrateOptions) error {
 
 // options are the device families and the models that rows may name.
 func (o *calibrateOptions) options() (anesim.Options, error) {
-	opt := anesim.Options{Models: map[string]*chunking.Model{}}
+	var opt anesim.Options
 	for _, path := range o.devices {
 		d, err := loadDevice(path)
 		if err != nil {
@@ -100,12 +100,21 @@ func (o *calibrateOptions) options() (anesim.Options, error) {
 		return opt, err
 	}
 	opt.Devices = append(opt.Devices, shipped...)
+	opt.Models, err = measuredModels()
+	return opt, err
+}
+
+// measuredModels are the models that rows may name.
+func measuredModels() (map[string]*chunking.Model, error) {
+	models := map[string]*chunking.Model{}
 	for _, m := range embeddedModels {
-		if _, opt.Models[m.measuredAs], err = loadModel(m.name); err != nil {
-			return opt, err
+		_, model, err := loadModel(m.name)
+		if err != nil {
+			return nil, err
 		}
+		models[m.measuredAs] = model
 	}
-	return opt, nil
+	return models, nil
 }
 
 // writeDevices writes the fitted families where --device finds them.

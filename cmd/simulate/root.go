@@ -13,17 +13,18 @@ import (
 	"anelab/internal/format"
 )
 
-// brief is what the bare command says: six lines, three examples.
+// brief is what the bare command says: verbs by what they answer, three examples.
 const brief = intro + "\n" + examples + "\n"
 
 const intro = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural Engine.
-  plan, sweep, diff   what a layout costs, where the time goes, how sure that is
-  check               whether the model allows it and the device loads it
-  calibrate           fit the cost model to measurements, show what it misses
-  verify              chunked = whole = golden, tensor by tensor
-  pack, bench         write a model in 4 bits, time it on this machine
-  ideas, trace        what other techniques bring; a token laid out in time
-  merge, report       parts of a sweep in one; a sweep as an HTML page
+  plan, sweep, diff    what a layout costs, where time goes, how sure that is
+  check                whether the model allows it and the device loads it
+  request              first token, memory, drafts and energy of a layout
+  calibrate, transfer  fit the cost model to measurements, show what it misses
+  verify               chunked = whole = golden, tensor by tensor
+  pack, bench          write a model in 4 bits, time it on this machine
+  ideas, trace         what other techniques bring; a token laid out in time
+  merge, report        parts of a sweep in one; a sweep as an HTML page
   devices, layouts, explain, version, completion, help
 `
 
@@ -51,7 +52,7 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("simulate {{.Version}}\n")
 	root.SetHelpCommand(newHelpCmd(root))
-	root.AddCommand(newPlanCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newVerifyCmd(c),
+	root.AddCommand(newPlanCmd(c), newRequestCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newTransferCmd(c), newVerifyCmd(c),
 		newPackCmd(c), newBenchCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
 	root.InitDefaultHelpCmd()
 	return root

@@ -29,6 +29,7 @@ var documents = map[string]struct {
 	"sweep_record": {"one line of simulate sweep --format jsonl", results.Record{}},
 	"calibrate":    {"simulate calibrate --format json", (&Calibrate{Calibration: &anesim.Calibration{}}).Document()},
 	"verify":       {"simulate verify --format json", verifyDocument{}},
+	"request":      {"simulate request --format json", requestDocument{}},
 	"ideas":        {"simulate ideas --format json", ideasDocument{}},
 	"check":        {"simulate check --format json", (&Check{}).Document()},
 }
