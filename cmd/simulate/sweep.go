@@ -22,6 +22,7 @@ type sweepOptions struct {
 	layouts  []string
 	cuts     bool // search all cuts, not only layouts that were named
 	optimum  bool // find the best one without looking at all
+	front    frontFlags
 	shard    shard
 	resume   string // file of records
 }
@@ -37,11 +38,17 @@ and benchstat stream one record per candidate.`,
 		Example: `  simulate sweep
   simulate sweep --chunks 1..5 --context 512,2048,8192 --format jsonl
   simulate sweep --best --context 2048
+  simulate sweep --front --chunks 1..3 --weights int4g32,int8g32
   simulate sweep --chunks 1..6 --resume results.jsonl --shard 1/4
   simulate sweep @4way @3way 'L0-14 | L15-34+head' --format benchstat`,
 		ValidArgsFunction: completeLayouts(1 << 10),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.layouts, o.cuts = args, len(args) == 0 || cmd.Flags().Changed("chunks")
+			for _, name := range frontOnly {
+				if cmd.Flags().Changed(name) && !o.front.on {
+					return usagef("--%s is for --front", name)
+				}
+			}
 			return runSweep(cmd.Context(), c, o)
 		},
 	}
@@ -53,6 +60,7 @@ and benchstat stream one record per candidate.`,
 	cmd.Flags().Var(&o.shard, "shard", "stream only part i of n, such as 1/4; simulate merge puts parts together")
 	cmd.Flags().StringVar(&o.resume, "resume", "", "stream to `FILE` as jsonl, behind the records that it has already")
 	cmd.Flags().BoolVar(&o.optimum, "best", false, "find the best of all cuts into any number of chunks, with a proof")
+	o.front.add(cmd)
 	o.copyBack = choice{string(anesim.CopyBackAsync), copyBacks, "WHEN"}
 	addChoice(cmd, "copyback", "when the host copies the caches", &o.copyBack)
 	o.output.add(cmd, "text", "json", "jsonl", "csv", "markdown", "benchstat")
@@ -67,8 +75,15 @@ func runSweep(ctx context.Context, c *console.Console, o *sweepOptions) error {
 	if o.top < 1 {
 		return usagef("--top %d: want at least 1", o.top)
 	}
-	if o.optimum {
+	switch {
+	case o.optimum && o.front.on:
+		return usagef("--best and --front are two searches: choose one")
+	case (o.optimum || o.front.on) && (o.resume != "" || o.shard.n > 0):
+		return usagef("--resume and --shard are for streams, not for --best or --front")
+	case o.optimum:
 		return o.best(ctx, c, &s)
+	case o.front.on:
+		return o.frontier(ctx, c, &s)
 	}
 	space := &search.Space{Model: s.model, Device: s.device, Workload: anesim.Workload{CopyBack: anesim.CopyBack(o.copyBack.value)}, Untried: o.untried}
 	if o.cuts {
