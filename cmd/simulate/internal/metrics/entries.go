@@ -99,6 +99,24 @@ var agreement = []Entry{
 		Text: "A tap is one named intermediate tensor of one call. Chunked and whole must be equal in all elements of all taps; −0 equals +0, because a masked write may turn one into the other."},
 }
 
+// requests are what request and sweep --front print.
+var requests = []Entry{
+	{Name: "first_token", Aliases: []string{"ttft_s", "ttft_range90_s"}, Unit: "s", Seen: "request, sweep --front, report", Short: "time to the first token of a prompt",
+		Text: "Cached tokens are restored, batches go through prefill programs where there are any, the rest through decode steps, and the first decode step behind a batch is slower. It rests on a handful of sessions."},
+	{Name: "resident", Aliases: []string{"resident_bytes", "wired_bytes", "wired"}, Unit: "bytes", Seen: "request, sweep --front, report", Short: "memory that a process holds while decoding",
+		Text: "Weights once per loaded function, caches, buffers of the calls, embedding tables as far as they are not mapped. Bounds are honest, not a 90 % range: almost nothing of it was measured. Wired memory cannot be paged out."},
+	{Name: "download", Aliases: []string{"download_bytes", "table_bytes"}, Unit: "bytes", Seen: "request, sweep --front, report", Short: "files that a user has to fetch: weights once per chunk, tables once",
+		Text: "Without compression, and without what a system adds when it compiles programs."},
+	{Name: "drafts", Aliases: []string{"tokens_per_cycle", "gain", "break_even", "acceptance"}, Seen: "request, ideas", Short: "decoding of several tokens per cycle, drafted and then verified",
+		Text: "A cycle is the drafter, a verify call, and with write-through caches a decode step for every accepted token. Break-even is the acceptance per position at which that is as fast as plain decode."},
+	{Name: "energy", Aliases: []string{"j_per_token"}, Unit: "J", Seen: "request", Short: "energy of a token, from published figures of other chips",
+		Text: "Nobody measured a phone. Two layouts may be ranked by it; a battery may not be promised."},
+	{Name: "forecast", Aliases: []string{"claim", "ground"}, Unit: "s", Seen: "ideas", Short: "what the model expects of a technique; minus is faster",
+		Text: "A difference of two plans, or the rule of those who measured it. The claim beside it is its authors'. The ground says which of the two a forecast stands on, or that nobody ran it."},
+	{Name: "proof", Aliases: []string{"states", "edges", "bound_s", "checked"}, Seen: "sweep --best", Short: "why no other cut is faster by these prices",
+		Text: "The best cut is a shortest path. Every state has a bound, the least time from it to the end; when no edge undercuts the bounds of its ends, no path does, whatever the search did. All edges were held against them."},
+}
+
 // layouts is vocabulary.
 var layouts = []Entry{
 	{Name: "layout", Aliases: []string{"chunk", "chunks"}, Seen: "every verb", Short: "how layers are cut into programs",

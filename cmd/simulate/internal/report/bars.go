@@ -104,7 +104,7 @@ func barChart(bars []Bar) template.HTML {
 func legend(d *drawing, names []string) {
 	x := barLeft
 	for i, name := range names {
-		d.rect(colour(i), x, 6, 12, 12, name)
+		d.rect(colour(i), box{x, 6, 12, 12}, name)
 		d.text("start", x+17, 16.5, name)
 		x += 34 + 7.5*float64(len(name))
 	}
@@ -121,7 +121,7 @@ func drawBar(d *drawing, s scale, names []string, b *Bar, y float64) {
 		from := at
 		for k, name := range names {
 			if seconds := c.Of(name); seconds > 0 {
-				d.rect(colour(k), s.at(1e3*at), y, s.at(1e3*(at+seconds))-s.at(1e3*at), barHeight,
+				d.rect(colour(k), box{s.at(1e3 * at), y, s.at(1e3*(at+seconds)) - s.at(1e3*at), barHeight},
 					fmt.Sprintf("%s: %s %s ms (call %s ms)", c.Name, name, milli(seconds), milli(c.Seconds())))
 				at += seconds
 			}

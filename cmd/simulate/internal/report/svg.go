@@ -33,9 +33,12 @@ func num(x float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0")
 }
 
+// box is the place of a bar.
+type box struct{ x, y, width, height float64 }
+
 // rect draws a bar with a tip for the pointer.
-func (d *drawing) rect(class string, x, y, w, h float64, tip string) {
-	d.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`, class, num(x), num(y), num(max(w, 0)), num(h), html.EscapeString(tip))
+func (d *drawing) rect(class string, b box, tip string) {
+	d.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`, class, num(b.x), num(b.y), num(max(b.width, 0)), num(b.height), html.EscapeString(tip))
 }
 
 func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
