@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,6 +69,7 @@ func (o *benchOptions) check() error {
 			return usagef("%d tokens; want 0 to %d", n, 1<<20)
 		}
 	}
+	o.spec.Prompts = slices.DeleteFunc(o.spec.Prompts, func(n int) bool { return n == 0 })
 	if o.spec.Repeat < 1 || o.threads < 0 {
 		return usagef("--repeat %d --threads %d; want at least 1 run and 0 threads", o.spec.Repeat, o.threads)
 	}

@@ -15,6 +15,7 @@ type Options struct {
 	Precision Precision
 	Threads   int    // 0 means all cores
 	Path      string // of the package, for messages
+	Call      Call   // for [Run]; a Model is given one with every call
 }
 
 // Model is a program that is ready to run. It is safe for concurrent use; the files that hold its constants must stay open.

@@ -16,13 +16,13 @@ type Call struct {
 // Wanted says that a result is to be tapped.
 type Wanted bool
 
-// Run makes a program ready and runs one of its functions once.
-func Run(ctx context.Context, p *mil.Program, function string, inputs map[string]*Tensor, o Options, c Call) (map[string]*Tensor, error) {
+// Run makes a program ready and runs one of its functions once, as o.Call says.
+func Run(ctx context.Context, p *mil.Program, function string, inputs map[string]*Tensor, o Options) (map[string]*Tensor, error) {
 	m, err := New(p, o)
 	if err != nil {
 		return nil, err
 	}
-	return m.Run(ctx, function, inputs, c)
+	return m.Run(ctx, function, inputs, o.Call)
 }
 
 // Run runs a function. It never writes to the tensors it is given, and outputs share nothing with them. After an error the state

@@ -8,7 +8,7 @@ const (
 	octetBytes  = 24 // six dwords of input digits
 	headBytes   = 32 // sums and scales of a block
 	groupTable  = 48 // high bytes, low bytes, scale of a palette
-	prefetch    = 2048
+	prefetch    = 4096
 )
 
 // palette emits the kernels of 4-bit palettes.
