@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	"parity/golden/dense": {"parity", "parity/golden", "quant"},
 	"parity/paritytest":   {"parity", "parity/golden", "gemma4", "quant", "internal/arith", "internal/checkpoint", "internal/shareddata"},
 
+	"scripts/peerweights":     {".", "gemma4", "quant", "internal/checkpoint/packed", "internal/half", "internal/kernel"},
 	"cmd/simulate":            {"*"},
 	"cmd/simulate/internal/*": {"*"},
 }
