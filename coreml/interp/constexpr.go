@@ -127,9 +127,17 @@ func (c *call) numbers(param string) numbers {
 	return numbers{dtype: t.DType, packed: packed}
 }
 
+// scaledType is the type that products with scales are rounded to: where op results are not rounded, these are not either.
+func (c *call) scaledType() mil.DType {
+	if c.Precision == Exact || c.Precision == Fast {
+		return mil.Float32
+	}
+	return c.value("scale").dtype
+}
+
 func blockwise(c *call) {
 	shape := c.value("data").shape
-	s := &scaled{grid: grid{shape, c.value("scale").shape}, data: c.numbers("data"), dtype: c.value("scale").dtype, scale: c.floats("scale")}
+	s := &scaled{grid: grid{shape, c.value("scale").shape}, data: c.numbers("data"), dtype: c.scaledType(), scale: c.floats("scale")}
 	s.offset = c.floats("offset")
 	c.yieldWeight(s, shape)
 }
@@ -143,7 +151,7 @@ func affine(c *call) {
 	if n > 1 {
 		blocks[axis] = n
 	}
-	s := &scaled{grid: grid{shape, blocks}, data: c.numbers("quantized_data"), dtype: c.value("scale").dtype}
+	s := &scaled{grid: grid{shape, blocks}, data: c.numbers("quantized_data"), dtype: c.scaledType()}
 	s.scale, s.offset = repeated(c.floats("scale"), n), repeated(c.floats("zero_point"), n)
 	c.yieldWeight(s, shape)
 }
@@ -261,7 +269,7 @@ func bitsFor(n int) int {
 // sparseBlockwise scales the values of a sparse constant by the block that each lies in.
 func sparseBlockwise(c *call) {
 	shape := c.value("data_mask").shape
-	s := &scaled{grid: grid{shape, c.value("scale").shape}, dtype: c.value("scale").dtype, scale: c.floats("scale")}
+	s := &scaled{grid: grid{shape, c.value("scale").shape}, dtype: c.scaledType(), scale: c.floats("scale")}
 	mask, values, offset := c.bits("data_mask", shape), c.floats("nonzero_data"), c.floats("offset")
 	element, out := s.grid.at(0), make([]float32, 0, len(values))
 	for _, bit := range mask {

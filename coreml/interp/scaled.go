@@ -11,7 +11,7 @@ import (
 type scaled struct {
 	grid   // of the scales
 	data   numbers
-	dtype  mil.DType // of the scales and of the result
+	dtype  mil.DType // that results are rounded to: of the scales, unless nothing is rounded
 	scale  []float32 // per block
 	offset []float32 // per block; nil for 0
 }
