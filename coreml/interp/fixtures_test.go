@@ -177,28 +177,12 @@ func (f *fixture) within(t testing.TB, label, name string, got, want *Tensor, fr
 	return worst
 }
 
-func TestOpFixtures(t *testing.T) { // oracle
-	packages := shareddata.Cases(t, "coreml/ops/*.mlpackage")
-	worst, where, cases := 0.0, "", 0
-	for _, path := range packages {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".mlpackage"), func(t *testing.T) {
-			f := openFixture(t, path, FP16)
-			cases += f.run(t, func(label, name string, got, want *Tensor, free bool) {
-				if share := f.within(t, label, name, got, want, free); share > worst {
-					worst, where = share, label+" "+name
-				}
-			})
-		})
-	}
-	t.Logf("%d packages, %d cases; worst: %s at %.2f of its tolerance", len(packages), cases, where, worst)
-}
-
-func TestChunkFixtures(t *testing.T) { // oracle
-	packages := shareddata.Cases(t, "coreml/chunks*/*/*.mlpackage")
+// everyFixture runs packages and reports how much of their tolerance was used.
+func everyFixture(t *testing.T, packages []string, precision Precision) {
 	worst, where, cases := 0.0, "", 0
 	for _, path := range packages {
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+strings.TrimSuffix(filepath.Base(path), ".mlpackage"), func(t *testing.T) {
-			f := openFixture(t, path, FP16)
+			f := openFixture(t, path, precision)
 			cases += f.run(t, func(label, name string, got, want *Tensor, free bool) {
 				if share := f.within(t, label, name, got, want, free); share > worst {
 					worst, where = share, label+" "+name
@@ -206,5 +190,95 @@ func TestChunkFixtures(t *testing.T) { // oracle
 			})
 		})
 	}
-	t.Logf("%d packages, %d cases; worst: %s at %.2f of its tolerance", len(packages), cases, where, worst)
+	t.Logf("%s: %d packages, %d cases; worst: %s at %.2f of its tolerance", precision, len(packages), cases, where, worst)
+}
+
+// committed is the path of a package in testdata.
+func committed(t testing.TB, name string) string {
+	return filepath.Join(shareddata.ModuleRoot(t), "testdata", "coreml", "ops", name+".mlpackage")
+}
+
+func TestCommittedPackages(t *testing.T) { // oracle
+	packages, err := filepath.Glob(committed(t, "*"))
+	require.NoError(t, err)
+	require.Len(t, packages, 6)
+	for _, p := range []Precision{FP16, ANE} {
+		everyFixture(t, packages, p)
+	}
+}
+
+func TestOpFixtures(t *testing.T) { everyFixture(t, shareddata.Cases(t, "coreml/ops/*.mlpackage"), FP16) } // oracle
+
+func TestChunkFixtures(t *testing.T) { // oracle
+	everyFixture(t, shareddata.Cases(t, "coreml/chunks*/*/*.mlpackage"), FP16)
+}
+
+// The ane precision rounds as fp16 does, except where numbers overflow, and none of the chunks' do.
+func TestChunkFixturesInANE(t *testing.T) { // oracle
+	everyFixture(t, shareddata.Cases(t, "coreml/chunks*/*/*.mlpackage"), ANE)
+}
+
+// ownRounding are outputs that a package itself rounds, whatever the interpreter does: behind constants that the converter has
+// folded into fp16 weights (1536^-1/2, 2^-1/2) or rounded to fp16 (1/30), and states, whose goldens are stored as fp16.
+var ownRounding = map[string]float64{"per_layer_combined_out": 5e-4, "token_logit": 5e-4, "states": 5e-4}
+
+func TestExactIsWithinOneHundredThousandthOfThePeak(t *testing.T) { // oracle
+	worst, where, tensors := 0.0, "", 0
+	for _, pattern := range []string{"coreml/ops/*.mlpackage", "coreml/chunks*/*/*.mlpackage"} {
+		for _, path := range shareddata.Cases(t, pattern) {
+			openFixture(t, path, Exact).run(t, func(label, name string, got, want *Tensor, free bool) {
+				if want.Ints != nil {
+					require.True(t, free || slices.Equal(want.Ints, got.Ints), "%s %s", label, name)
+					return
+				}
+				peak := 0.0
+				for _, w := range want.Floats {
+					if w := math.Abs(float64(w)); !math.IsInf(w, 0) {
+						peak = math.Max(peak, w)
+					}
+				}
+				off, _, err := finiteError(got.Floats, want.Floats, func(float64) float64 { return max(peak, 1e-30) })
+				require.NoError(t, err, label)
+				limit, own := ownRounding[name]
+				if !own {
+					limit, tensors = 1e-5, tensors+1
+					if off > worst {
+						worst, where = off, label+" "+name
+					}
+				}
+				require.LessOrEqual(t, off, limit, "%s %s", label, name)
+			})
+		}
+	}
+	t.Logf("%d tensors; worst: %s, %.2g of its peak", tensors, where, worst)
+}
+
+// The constexpr ops of a package decode to the constants of the index.
+func TestConstantsOfTheOpFixtures(t *testing.T) { // oracle
+	decoded := 0
+	for _, path := range shareddata.Cases(t, "coreml/ops/*.mlpackage") {
+		f := openFixture(t, path, FP16)
+		for name, want := range f.tensors(t, "const/") {
+			fn, err := f.model.prepared(f.Cases[0].Function)
+			require.NoError(t, err)
+			v := fn.constants[name]
+			require.NotNil(t, v, "%s: %s", f.name, name)
+			require.Equal(t, append([]int{}, want.Shape...), v.shape)
+			got, err := v.dense()
+			require.NoError(t, err)
+			for i, w := range toFloats(ofTensor(want)) {
+				require.InDelta(t, w, toFloats(got)[i], math.Abs(float64(w))*0x1p-11+6e-8, "%s: %s[%d]", f.name, name, i)
+			}
+			m, err := v.matrix(max(1, count(v.shape[:min(1, len(v.shape))])))
+			require.NoError(t, err)
+			row := make([]float32, m.Cols())
+			for r := range m.Rows() { // the form that multiplies reads the same
+				m.Row(row, r)
+				require.Equal(t, toFloats(got)[r*m.Cols():(r+1)*m.Cols()], row, "%s: %s row %d", f.name, name, r)
+			}
+			decoded++
+		}
+	}
+	require.NotZero(t, decoded)
+	t.Logf("%d constants", decoded)
 }

@@ -4,19 +4,23 @@ import (
 	"math"
 
 	"anelab/coreml/mil"
+	"anelab/internal/half"
 )
 
 // casting changes element types.
 var casting = family{"cast": cast, "quantize": quantize, "dequantize": dequantize}
 
-// cast truncates towards zero from floats to integers; beyond the range of the type it saturates.
+// cast truncates towards zero from floats to integers; beyond the range of the type it saturates. To fp16 it rounds in every
+// precision: here rounding is what the op is for.
 func cast(c *call) {
 	x, d := c.array("x"), c.declared(0).DType
 	out := newArray(d, x.shape...)
 	switch {
 	case d.IsFloat():
 		copy(out.floats, toFloats(x))
-		c.graph().Store(out.floats)
+		if c.graph().Store(out.floats); d == mil.Float16 {
+			c.halve(out.floats)
+		}
 	case d == mil.Bool:
 		for i, v := range toFloats(x) {
 			out.ints[i] = truth(v)
@@ -31,6 +35,16 @@ func cast(c *call) {
 		}
 	}
 	c.yield(out)
+}
+
+// halve rounds to fp16 where the arithmetic has not.
+func (c *call) halve(x []float32) {
+	if c.Precision == FP16 || c.Precision == ANE {
+		return
+	}
+	for i, v := range x {
+		x[i] = half.RoundF16(v)
+	}
 }
 
 func truth(x float32) int32 {
