@@ -14,6 +14,7 @@ type array struct {
 	offset        int
 	floats        []float32
 	ints          []int32
+	buffer        *buffer // that floats are borrowed from; nil if they are the array's own
 }
 
 // newArray is a row-major array of zeros.
@@ -71,7 +72,7 @@ func (a *array) typ() mil.Type { return mil.TensorOf(a.dtype, sizes(a.shape)...)
 
 // view is another view of the same elements.
 func (a *array) view(shape, stride []int, offset int) *array {
-	return &array{dtype: a.dtype, shape: shape, stride: stride, offset: offset, floats: a.floats, ints: a.ints}
+	return &array{dtype: a.dtype, shape: shape, stride: stride, offset: offset, floats: a.floats, ints: a.ints, buffer: a.buffer}
 }
 
 // isContiguous reports whether the elements follow one another in row-major order.

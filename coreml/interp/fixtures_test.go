@@ -207,7 +207,9 @@ func TestCommittedPackages(t *testing.T) { // oracle
 	}
 }
 
-func TestOpFixtures(t *testing.T) { everyFixture(t, shareddata.Cases(t, "coreml/ops/*.mlpackage"), FP16) } // oracle
+func TestOpFixtures(t *testing.T) {
+	everyFixture(t, shareddata.Cases(t, "coreml/ops/*.mlpackage"), FP16)
+} // oracle
 
 func TestChunkFixtures(t *testing.T) { // oracle
 	everyFixture(t, shareddata.Cases(t, "coreml/chunks*/*/*.mlpackage"), FP16)

@@ -25,6 +25,7 @@ type Model struct {
 
 	path     string
 	numerics numerics
+	free     pools
 
 	mu        sync.Mutex
 	functions map[string]*function
@@ -137,7 +138,11 @@ func (m *Model) share(op *mil.Op, v *value) {
 	m.weights[key] = v.weight
 }
 
-// identity is what a constant is made of: the op, and where its operands lie. ok is false if that is not known.
+// mostGiven bounds the constants given in place that are compared to find shared weights.
+const mostGiven = 1 << 16
+
+// identity is what a constant is made of: the op, and where its operands lie. ok is false if that is not known, or nothing lies in
+// a file.
 func identity(op *mil.Op) (key string, ok bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", op.Type, op.Outputs[0].Type)
@@ -145,16 +150,20 @@ func identity(op *mil.Op) (key string, ok bool) {
 		return name, false
 	}
 	for param, v := range op.Values() {
-		blob := v.Blob()
-		raw, given := v.Content.(mil.Raw)
-		switch {
-		case param == "name":
-		case blob != nil:
-			ok = true
-			fmt.Fprintf(&b, " %s=%s@%d", param, blob.File, blob.Offset)
-		case given:
-			fmt.Fprintf(&b, " %s=%q", param, string(raw))
+		if param == "name" {
+			continue
 		}
+		fmt.Fprintf(&b, " %s=", param)
+		if blob := v.Blob(); blob != nil {
+			ok = true
+			fmt.Fprintf(&b, "%s@%d", blob.File, blob.Offset)
+			continue
+		}
+		raw, given := v.Content.(mil.Raw)
+		if !given || len(raw) > mostGiven {
+			return "", false
+		}
+		b.WriteString(strconv.Itoa(len(raw)) + ":" + string(raw))
 	}
 	return b.String(), ok
 }

@@ -33,11 +33,12 @@ var binaryOps = family{
 
 type vectorPair = func(g *arith.Graph, y, a, b []float32)
 
-// pairs makes a function of slices of one of numbers.
+// pairs makes a function of slices of one of numbers. An operand of one element stands for all.
 func pairs(f func(x, y float64) float64) vectorPair {
 	return func(g *arith.Graph, y, a, b []float32) {
+		stepA, stepB := min(1, len(a)-1), min(1, len(b)-1)
 		for i := range y {
-			y[i] = float32(f(float64(a[i]), float64(b[i])))
+			y[i] = float32(f(float64(a[i*stepA]), float64(b[i*stepB])))
 		}
 		g.Store(y)
 	}
@@ -50,7 +51,7 @@ func binary(floats vectorPair, ints func(x, y int32) int32) impl {
 		if c.err != nil {
 			return
 		}
-		out := newArray(c.declared(0).DType, shape...)
+		out := c.blank(c.declared(0).DType, shape...)
 		w := newWalk(shape, out, x.broadcast(shape), y.broadcast(shape))
 		if x.isFloat() {
 			joinRows(c.graph(), &w, floats, [3][]float32{out.floats, x.floats, y.floats})
@@ -82,30 +83,50 @@ func (c *call) stretch(arrays ...*array) []int {
 	return shape
 }
 
-// joinRows applies f row by row. Operands that do not lie one element after the other are gathered first.
+// joinRows applies f row by row, shared among cores where there is much to do. Operands that do not lie one element after the
+// other are gathered first; one that repeats an element is that element.
 func joinRows(g *arith.Graph, w *walk, f vectorPair, data [3][]float32) {
-	var scratch [3][]float32
-	for w.next() {
-		y := data[0][w.at[0]:][:w.n]
-		var row [3][]float32
-		for k := 1; k < 3; k++ {
-			row[k] = gathered(data[k], w.at[k], w.inner[k], w.n, &scratch[k])
-		}
-		if w.n < parallelFrom {
-			f(g, y, row[1], row[2])
-			continue
-		}
-		spread(g, w.n, func(lo, hi int) { f(g, y[lo:hi], row[1][lo:hi], row[2][lo:hi]) })
+	switch {
+	case w.n*w.rows < parallelFrom:
+		joinSome(g, w, f, data)
+	case w.rows == 1:
+		y, a, b := data[0][w.at[0]:][:w.n], w.operand(data[1], 1, new([]float32)), w.operand(data[2], 2, new([]float32))
+		spread(g, w.n, func(lo, hi int) { f(g, y[lo:hi], piece(a, lo, hi), piece(b, lo, hi)) })
+	default:
+		grain := max(1, parallelFrom/2/w.n)
+		g.Parallel(w.rows, grain, blocks(func(lo, hi int) {
+			part := w.part(lo, hi)
+			joinSome(g, &part, f, data)
+		}))
 	}
 }
 
-// gathered is n elements a stride apart as a slice.
-func gathered(x []float32, at, stride, n int, scratch *[]float32) []float32 {
-	if stride == 1 {
-		return x[at:][:n]
+func joinSome(g *arith.Graph, w *walk, f vectorPair, data [3][]float32) {
+	var scratch [2][]float32
+	for w.next() {
+		f(g, data[0][w.at[0]:][:w.n], w.operand(data[1], 1, &scratch[0]), w.operand(data[2], 2, &scratch[1]))
+	}
+}
+
+// piece is a part of an operand.
+func piece(x []float32, lo, hi int) []float32 {
+	if len(x) == 1 {
+		return x
+	}
+	return x[lo:hi]
+}
+
+// operand is the current row of array k as a slice: one element if it is the same throughout.
+func (w *walk) operand(x []float32, k int, scratch *[]float32) []float32 {
+	at, stride := w.at[k], w.inner[k]
+	switch stride {
+	case 0:
+		return x[at : at+1]
+	case 1:
+		return x[at:][:w.n]
 	}
 	if *scratch == nil {
-		*scratch = make([]float32, n)
+		*scratch = make([]float32, w.n)
 	}
 	for i := range *scratch {
 		(*scratch)[i] = x[at+i*stride]

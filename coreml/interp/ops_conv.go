@@ -51,7 +51,7 @@ func conv(c *call) {
 	groups, batch := c.int("groups", 1), x.shape[0]
 	w := c.window(x.shape[2:], v.shape[2:])
 	places, channels, perGroup := count(w.out), v.shape[0]/groups, v.shape[1]
-	rows := newArray(x.dtype, batch, places, v.shape[0])
+	rows := c.blank(x.dtype, batch, places, v.shape[0])
 	bias := c.floats("bias")
 	for g := range groups {
 		patches := w.patches(x.narrow(1, g*perGroup, perGroup))

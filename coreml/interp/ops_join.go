@@ -18,14 +18,14 @@ func concat(c *call) {
 	for _, v := range values {
 		shape[axis] += v.shape[axis]
 	}
-	out := newArray(values[0].dtype, shape...)
+	out := c.blank(values[0].dtype, shape...)
 	if c.flag("interleave") {
 		c.interleave(out, values, axis)
 		return
 	}
 	at := 0
 	for _, v := range values {
-		copyInto(out.narrow(axis, at, v.shape[axis]), v)
+		c.copyInto(out.narrow(axis, at, v.shape[axis]), v)
 		at += v.shape[axis]
 	}
 	c.yield(out)

@@ -18,7 +18,7 @@ func layerNorm(c *call) {
 // normed norms over axes. gamma and beta have their dimensions in the same order.
 func (c *call) normed(x *array, axes []int, after arith.Affine) {
 	moved, back := x.toLast(axes)
-	out := newArray(c.declared(0).DType, moved.shape...)
+	out := c.blank(c.declared(0).DType, moved.shape...)
 	n := count(moved.shape[len(moved.shape)-len(axes):])
 	c.graph().LayerNormRows(out.floats, moved.flat(), n, c.float("epsilon", 1e-5), after)
 	c.yield(out.permute(back))

@@ -33,7 +33,7 @@ func linear(c *call) {
 		return
 	}
 	t := count(x.shape[:len(x.shape)-1])
-	out := newArray(c.declared(0).DType, append(slices.Clone(x.shape[:len(x.shape)-1]), w.shape[0])...)
+	out := c.blank(c.declared(0).DType, append(slices.Clone(x.shape[:len(x.shape)-1]), w.shape[0])...)
 	c.graph().LinearBias(out.floats, m, x.flat(), t, c.floats("bias"))
 	c.yield(out)
 }
@@ -93,7 +93,7 @@ func (c *call) timesConstant(x *array, y *value) *array {
 	if c.flag("transpose_y") {
 		n, product = m.Rows(), func(g *arith.Graph, y, x []float32, w quant.Matrix, t int) { g.Linear(y, w, x, t) }
 	}
-	out := newArray(c.declared(0).DType, append(slices.Clone(rows), n)...)
+	out := c.blank(c.declared(0).DType, append(slices.Clone(rows), n)...)
 	product(c.graph(), out.floats, x.flat(), m, count(rows))
 	return out
 }
@@ -108,7 +108,7 @@ func (c *call) times(g *arith.Graph, a, b *array) *array {
 		return nil
 	}
 	a, b = a.contiguous(), inRows(b)
-	out := newArray(c.declared(0).DType, append(slices.Clone(batch), m, n)...)
+	out := c.blank(c.declared(0).DType, append(slices.Clone(batch), m, n)...)
 	if out.count() == 0 {
 		return out
 	}

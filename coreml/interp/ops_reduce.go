@@ -236,7 +236,7 @@ func (c *call) accumulate(out, x *array, lo, n int) {
 func softmax(c *call) {
 	x := c.array("x")
 	c.along(x, c.axis("axis", -1, len(x.shape)), func(x *array) []*array {
-		out := newArray(x.dtype, x.shape...)
+		out := c.blank(x.dtype, x.shape...)
 		c.graph().SoftmaxRows(out.floats, x.flat(), x.shape[len(x.shape)-1])
 		return []*array{out}
 	})

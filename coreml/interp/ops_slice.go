@@ -63,8 +63,8 @@ func sliceUpdate(c *call) {
 	if c.err != nil {
 		return
 	}
-	out := newArray(x.dtype, x.shape...)
-	copyInto(out, x)
+	out := c.blank(x.dtype, x.shape...)
+	c.copyInto(out, x)
 	part := out.slice(spans)
 	if part.count() == 0 && update.count() > 0 {
 		got := fmt.Sprintf("begin %v, end %v", c.ints("begin", nil), c.ints("end", nil))

@@ -61,7 +61,7 @@ func spread(g *arith.Graph, n int, f func(lo, hi int)) {
 // mapped is x through f, which takes and gives slices of the same length.
 func (c *call) mapped(x *array, f func(g *arith.Graph, y, x []float32)) {
 	g, in := c.graph(), x.flat()
-	y := newArray(c.declared(0).DType, x.shape...)
+	y := c.blank(c.declared(0).DType, x.shape...)
 	spread(g, len(in), func(lo, hi int) { f(g, y.floats[lo:hi], in[lo:hi]) })
 	c.yield(y)
 }

@@ -9,7 +9,7 @@ import (
 // Call is what a call has besides its inputs.
 type Call struct {
 	State State                          // of functions with states; a successful call leaves the new contents in it
-	Tap   func(name string, t *Tensor)   // told of every result in program order; the tensor must not be changed
+	Tap   func(name string, t *Tensor)   // told of every result in program order; the tensor is borrowed
 	Only  func(name string) (tap Wanted) // which results Tap is told of; nil for all
 }
 
@@ -48,7 +48,7 @@ func (m *Model) Run(ctx context.Context, function string, inputs map[string]*Ten
 		}
 		r.tap(s.op, c)
 		for _, name := range s.release {
-			delete(r.names, name)
+			r.drop(name)
 		}
 	}
 	for name, a := range r.states {
@@ -122,6 +122,7 @@ func (r *running) step(s step) error {
 		if !fits(s.op, out.Type, v) {
 			return c.located(&mil.Fault{Rule: mil.ErrDeclared, Operand: out.Name, Got: v.typ().String(), Want: out.Type.String()})
 		}
+		v.hold()
 		r.names[out.Name] = v
 	}
 	return nil

@@ -75,11 +75,18 @@ func readState(c *call) {
 	c.yield(a)
 }
 
-func writeState(c *call) { c.states[c.stateName("input")] = c.array("data") }
+func writeState(c *call) { c.write(c.stateName("input"), c.array("data")) }
+
+// write replaces the contents of a state.
+func (c *call) write(name string, a *array) {
+	result(a).hold()
+	c.unhold(c.states[name])
+	c.states[name] = a
+}
 
 // updateState is write_state and read_state in one, as programs have it in memory.
 func updateState(c *call) {
 	a := c.array("value")
-	c.states[c.stateName("state")] = a
+	c.write(c.stateName("state"), a)
 	c.yield(a)
 }

@@ -1,5 +1,7 @@
 package interp
 
+import "slices"
+
 // walk visits the rows of arrays of one shape side by side. Dimensions that all arrays pass through evenly are one.
 type walk struct {
 	n     int   // elements of a row
@@ -97,4 +99,16 @@ func (w *walk) move(d, steps int) {
 	for k := range w.at {
 		w.at[k] += steps * w.strides[d][k]
 	}
+}
+
+// part is a walk over rows [lo, hi); w must not have begun.
+func (w *walk) part(lo, hi int) walk {
+	p := *w
+	p.at, p.index, p.rows = slices.Clone(w.at), make([]int, len(w.shape)), hi-lo
+	for d := range p.shape {
+		p.index[d] = lo % p.shape[d]
+		p.move(d, p.index[d])
+		lo /= p.shape[d]
+	}
+	return p
 }

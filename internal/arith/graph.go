@@ -11,11 +11,21 @@ import (
 
 // Graph is a mode as an interpreter of op graphs uses it: the primitives of the model with the same bits, many values at a time,
 // and what graphs have beyond a model's layers. An op is formed in wide arithmetic, rounded to float32, and rounded once to storage.
+// Where Add, Sub, Mul and Div are given an operand of one element it stands for all.
 type Graph struct {
 	Arithmetic
 	wide  Arithmetic      // the same operations before the rounding to storage
 	store func([]float32) // Store, many values at a time
+	sums  sums
 }
+
+// sums says how products are added up where the mode leaves it to the kernels.
+type sums uint8
+
+const (
+	wideSums   sums = iota // float64, canonical structure
+	narrowSums             // float32
+)
 
 // GraphMode says how the values of a graph are rounded.
 type GraphMode uint8
@@ -37,7 +47,7 @@ func NewGraph(mode GraphMode, threads int) *Graph {
 		return &Graph{Arithmetic: wide, wide: wide, store: func([]float32) {}}
 	case GraphFast:
 		fast := newF32(pool)
-		return &Graph{Arithmetic: fast, wide: fast, store: func([]float32) {}}
+		return &Graph{Arithmetic: fast, wide: fast, store: func([]float32) {}, sums: narrowSums}
 	case GraphFP16:
 		return &Graph{Arithmetic: NewANE(ANERules{Overflow: OverflowInfinite}, threads), wide: wide, store: roundAllF16}
 	case GraphANE:
@@ -72,11 +82,10 @@ func roundAllF16(x []float32) {
 
 // saturateAllF16 is half.RoundF16Saturate for every element.
 func saturateAllF16(x []float32) {
+	const most, infinite = 0x477fe000, 0x7f800000 // bits of 65504 and of +Inf
 	for i, v := range x {
-		if v > half.MaxF16 && v <= math.MaxFloat32 {
-			x[i] = half.MaxF16
-		} else if v < -half.MaxF16 && v >= -math.MaxFloat32 {
-			x[i] = -half.MaxF16
+		if bits := math.Float32bits(v) &^ (1 << 31); bits-(most+1) < infinite-(most+1) {
+			x[i] = float32(math.Copysign(half.MaxF16, float64(v)))
 		}
 	}
 	roundAllF16(x)
@@ -87,36 +96,88 @@ func (g *Graph) Store(x []float32) { g.store(x) }
 
 // Add implements Primitives.
 func (g *Graph) Add(y, a, b []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] + b[i]
+	switch n := len(y); {
+	case len(a) < n:
+		p := a[0]
+		for i, q := range b[:n] {
+			y[i] = p + q
+		}
+	case len(b) < n:
+		q := b[0]
+		for i, p := range a[:n] {
+			y[i] = p + q
+		}
+	default:
+		a, b = a[:n], b[:n]
+		for i := range y {
+			y[i] = a[i] + b[i]
+		}
 	}
 	g.store(y)
 }
 
 // Sub implements Primitives.
 func (g *Graph) Sub(y, a, b []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] - b[i]
+	switch n := len(y); {
+	case len(a) < n:
+		p := a[0]
+		for i, q := range b[:n] {
+			y[i] = p - q
+		}
+	case len(b) < n:
+		q := b[0]
+		for i, p := range a[:n] {
+			y[i] = p - q
+		}
+	default:
+		a, b = a[:n], b[:n]
+		for i := range y {
+			y[i] = a[i] - b[i]
+		}
 	}
 	g.store(y)
 }
 
 // Mul implements Primitives.
 func (g *Graph) Mul(y, a, b []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] * b[i]
+	switch n := len(y); {
+	case len(a) < n:
+		p := a[0]
+		for i, q := range b[:n] {
+			y[i] = p * q
+		}
+	case len(b) < n:
+		q := b[0]
+		for i, p := range a[:n] {
+			y[i] = p * q
+		}
+	default:
+		a, b = a[:n], b[:n]
+		for i := range y {
+			y[i] = a[i] * b[i]
+		}
 	}
 	g.store(y)
 }
 
 // Div implements Primitives.
 func (g *Graph) Div(y, a, b []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] / b[i]
+	switch n := len(y); {
+	case len(a) < n:
+		p := a[0]
+		for i, q := range b[:n] {
+			y[i] = p / q
+		}
+	case len(b) < n:
+		q := b[0]
+		for i, p := range a[:n] {
+			y[i] = p / q
+		}
+	default:
+		a, b = a[:n], b[:n]
+		for i := range y {
+			y[i] = a[i] / b[i]
+		}
 	}
 	g.store(y)
 }
@@ -128,6 +189,31 @@ func (g *Graph) Map(y, x []float32, f func(float64) float64) {
 	}
 	g.store(y)
 }
+
+// Linear implements Arithmetic.
+func (g *Graph) Linear(y []float32, w quant.Matrix, x []float32, t int) {
+	g.wide.Linear(y, w, x, t)
+	g.store(y)
+}
+
+// GELU implements Primitives. With float32 sums it is the kernel's, as in the f32 mode.
+func (g *Graph) GELU(y, x []float32) {
+	if g.sums == wideSums {
+		g.Arithmetic.GELU(y, x)
+		return
+	}
+	for lo := 0; lo < len(x); lo += len(allOnes) {
+		hi := min(lo+len(allOnes), len(x))
+		kernel.GELUMul(y[lo:hi], x[lo:hi], allOnes[:hi-lo])
+	}
+}
+
+var allOnes = func() (ones [256]float32) {
+	for i := range ones {
+		ones[i] = 1
+	}
+	return ones
+}()
 
 // LinearBias is Linear with bias [Rows] added before the rounding; nil for none.
 func (g *Graph) LinearBias(y []float32, w quant.Matrix, x []float32, t int, bias []float32) {
@@ -200,7 +286,7 @@ func (g *Graph) Matmul(y, x []float32, w quant.Matrix, t int) {
 		panic("arith: Matmul: want x [t, Rows] and y [t, Cols]")
 	}
 	j := matmuls.Get().(*matmul)
-	*j = matmul{y: y, x: x, w: w, t: t}
+	*j = matmul{y: y, x: x, w: w, t: t, sums: g.sums}
 	g.Parallel(j.tiles(), 1, j)
 	*j = matmul{}
 	matmuls.Put(j)
@@ -214,6 +300,7 @@ type matmul struct {
 	y, x []float32
 	w    quant.Matrix
 	t    int
+	sums sums
 }
 
 // Sizes of a tile: its sums stay in the second-level cache.
@@ -246,27 +333,49 @@ func (j *matmul) Run(lo, hi int) {
 			c0 = tile % across * tileCols
 			c1 = min(c0+tileCols, n)
 		}
-		j.tile(t0, min(t0+tileRows, j.t), c0, c1)
+		t1 := min(t0+tileRows, j.t)
+		if j.sums == narrowSums {
+			j.narrowTile(t0, t1, c0, c1)
+		} else {
+			j.tile(t0, t1, c0, c1)
+		}
+	}
+}
+
+// part is the elements [lo, lo+len(dst)) of row k of the matrix.
+func (j *matmul) part(dst []float32, k, lo int) []float32 {
+	if m, ok := j.w.(Columns); ok {
+		return m.Part(dst, k, lo)
+	}
+	j.w.Row(dst, k)
+	return dst
+}
+
+func (j *matmul) narrowTile(t0, t1, c0, c1 int) {
+	depth, n := j.w.Rows(), j.w.Cols()
+	buf := rowBuffer(c1 - c0)
+	defer rowBuffers.Put(buf)
+	for t := t0; t < t1; t++ {
+		clear(j.y[t*n+c0 : t*n+c1])
+	}
+	for k := range depth {
+		row := j.part((*buf)[:c1-c0], k, c0)
+		for t := t0; t < t1; t++ {
+			kernel.Axpy(j.y[t*n+c0:t*n+c1], row, j.x[t*depth+k])
+		}
 	}
 }
 
 func (j *matmul) tile(t0, t1, c0, c1 int) {
 	depth, n, width, rows := j.w.Rows(), j.w.Cols(), c1-c0, t1-t0
 	size := rows * width
-	buf, wide := rowBuffer(n), wideBuffer(8*size)
+	buf, wide := rowBuffer(width), wideBuffer(8*size)
 	defer rowBuffers.Put(buf)
 	defer wideBuffers.Put(wide)
 	lanes := (*wide)[:8*size]
 	clear(lanes)
-	part, ok := j.w.(Columns)
 	for k := range depth {
-		var row []float32
-		if ok {
-			row = part.Part((*buf)[:width], k, c0)
-		} else {
-			row = (*buf)[:n]
-			j.w.Row(row, k)
-		}
+		row := j.part((*buf)[:width], k, c0)
 		lane := lanes[k&7*size:][:size]
 		for t := range rows {
 			kernel.Axpy64(lane[t*width:(t+1)*width], row, j.x[(t0+t)*depth+k])
