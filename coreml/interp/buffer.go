@@ -66,25 +66,6 @@ func (r *running) unhold(a *array) {
 	}
 }
 
-// copyFrom is the number of elements from which a copy is shared among cores.
-const copyFrom = 1 << 17
-
-// copyInto is copyInto, shared among cores where there is much to copy.
-func (r *running) copyInto(dst, src *array) {
-	if dst.count() < copyFrom || !dst.isFloat() || len(dst.shape) == 0 {
-		copyInto(dst, src)
-		return
-	}
-	axis := 0
-	for axis+1 < len(dst.shape) && dst.shape[axis] < 2 {
-		axis++
-	}
-	n := dst.shape[axis]
-	r.numerics.wide.Parallel(n, (n+7)/8, blocks(func(lo, hi int) {
-		copyInto(dst.narrow(axis, lo, hi-lo), src.narrow(axis, lo, hi-lo))
-	}))
-}
-
 // Recycle gives the memory of a tensor to later calls: a cache that has been an input, say, and whose successor is at hand. Neither
 // the tensor nor another that shares its elements may be used afterwards.
 func (m *Model) Recycle(tensors ...*Tensor) {

@@ -120,8 +120,10 @@ func (c *call) bound(b mil.Binding) (*value, error) {
 
 // value is what a parameter stands for, nil if it is absent.
 func (c *call) value(param string) *value {
-	if list := c.values(param); len(list) > 0 {
-		return list[0]
+	for _, b := range c.bindings(param) {
+		v, err := c.bound(b)
+		c.fail(err)
+		return v
 	}
 	return nil
 }

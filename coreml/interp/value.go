@@ -115,10 +115,8 @@ func (r *rows) Encoding() quant.Encoding { return quant.DenseF32 }
 // Row implements quant.Matrix.
 func (r *rows) Row(dst []float32, i int) { copy(dst[:r.len], r.data[i*r.stride:]) }
 
-// Part implements arith.Columns.
-func (r *rows) Part(dst []float32, i, lo int) []float32 {
-	return r.data[i*r.stride+lo:][:len(dst)]
-}
+// Memory implements arith.InMemory.
+func (r *rows) Memory() (data []float32, stride int) { return r.data, r.stride }
 
 // MulVec implements quant.Matrix.
 func (r *rows) MulVec(y, x []float32) { mulVec(y, r, x) }

@@ -146,6 +146,8 @@ func (g *Graph) Mul(y, a, b []float32) {
 		for i, q := range b[:n] {
 			y[i] = p * q
 		}
+	case len(b) < n && b[0] == 1: // most of a mask
+		copy(y, a[:n])
 	case len(b) < n:
 		q := b[0]
 		for i, p := range a[:n] {
@@ -309,14 +311,14 @@ const (
 	tileCols = 256
 )
 
-// Columns is a matrix that can give a part of a row.
-type Columns interface {
-	Part(dst []float32, r, lo int) []float32 // elements [lo, lo+len(dst)) of row r, in dst or in place
+// InMemory is a matrix of float32 numbers whose rows start stride apart in data.
+type InMemory interface {
+	Memory() (data []float32, stride int)
 }
 
 // across is how many tiles lie side by side. A matrix that decodes only whole rows is decoded once.
 func (j *matmul) across() int {
-	if _, ok := j.w.(Columns); ok {
+	if _, ok := j.w.(InMemory); ok {
 		return (j.w.Cols() + tileCols - 1) / tileCols
 	}
 	return 1
@@ -344,8 +346,9 @@ func (j *matmul) Run(lo, hi int) {
 
 // part is the elements [lo, lo+len(dst)) of row k of the matrix.
 func (j *matmul) part(dst []float32, k, lo int) []float32 {
-	if m, ok := j.w.(Columns); ok {
-		return m.Part(dst, k, lo)
+	if m, ok := j.w.(InMemory); ok {
+		data, stride := m.Memory()
+		return data[k*stride+lo:][:len(dst)]
 	}
 	j.w.Row(dst, k)
 	return dst
@@ -358,12 +361,29 @@ func (j *matmul) narrowTile(t0, t1, c0, c1 int) {
 	for t := t0; t < t1; t++ {
 		clear(j.y[t*n+c0 : t*n+c1])
 	}
-	for k := range depth {
+	for k := j.fourRows(t0, t1, c0, c1); k < depth; k++ {
 		row := j.part((*buf)[:c1-c0], k, c0)
 		for t := t0; t < t1; t++ {
 			kernel.Axpy(j.y[t*n+c0:t*n+c1], row, j.x[t*depth+k])
 		}
 	}
+}
+
+// fourRows adds four rows at a time while there are as many, and returns how many rows it has added.
+func (j *matmul) fourRows(t0, t1, c0, c1 int) (k int) {
+	m, ok := j.w.(InMemory)
+	if !ok {
+		return 0
+	}
+	data, stride := m.Memory()
+	depth, n := j.w.Rows(), j.w.Cols()
+	for ; k+4 <= depth; k += 4 {
+		rows := data[k*stride+c0:][:3*stride+c1-c0]
+		for t := t0; t < t1; t++ {
+			kernel.Axpy4(j.y[t*n+c0:t*n+c1], rows, stride, (*[4]float32)(j.x[t*depth+k:]))
+		}
+	}
+	return k
 }
 
 func (j *matmul) tile(t0, t1, c0, c1 int) {
