@@ -2,6 +2,7 @@ package parity_test
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,9 +139,7 @@ func TestOutputsAgainstExpectedOnes(t *testing.T) { // oracle: the outputs and s
 	require.NoError(t, err)
 	for _, c := range []string{"s0", "s1", "s2"} {
 		expected := tensors(c + "/out/")
-		for name, x := range tensors(c + "/state_out/") {
-			expected[name] = x
-		}
+		maps.Copy(expected, tensors(c+"/state_out/"))
 		call := parity.ProgramCall{Inputs: tensors(c + "/in/"), State: state}
 		r, err := parity.CompareOutputs(context.Background(), m, call, expected, parity.ProgramSettings{Tolerance: parity.Tolerance{PeakRel: 0.01}})
 		require.NoError(t, err)

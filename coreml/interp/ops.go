@@ -1,28 +1,21 @@
 package interp
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // ops is every op type that can be run. To add one, add it to the table of its family.
-var ops map[string]impl
-
-func init() {
-	ops = map[string]impl{}
+var ops = func() family {
+	all := family{}
 	for _, f := range []family{
 		unary, binaryOps, choosing, casting, shapes, joining, filling, slicing, gathering, scattering, reductions, ordering, norms, products,
 		convolutions, stateful, compressed,
 	} {
-		for name, f := range f {
-			ops[name] = f
-		}
+		maps.Copy(all, f)
 	}
-}
+	return all
+}()
 
 // Supported are the op types that can be run, sorted; const is understood too.
-func Supported() []string {
-	var names []string
-	for name := range ops {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func Supported() []string { return slices.Sorted(maps.Keys(ops)) }
