@@ -205,13 +205,14 @@ func (c *call) rank(param string, lo, hi int) (int, bool) {
 
 // value is an operand that is known before the program runs, or nil.
 func (c *call) value(param string) *Value {
-	for _, b := range c.bindings(param) {
-		if b.Value != nil {
-			return b.Value
-		}
-		return c.scope.Constant(b.Name)
+	bound := c.bindings(param)
+	switch {
+	case len(bound) == 0:
+		return nil
+	case bound[0].Value != nil:
+		return bound[0].Value
 	}
-	return nil
+	return c.scope.Constant(bound[0].Name)
 }
 
 // ints are the elements of an integer operand; ok is false if it is absent or not known.

@@ -11,6 +11,8 @@ import (
 //go:generate go run ./_asm -dir .
 
 // tailMask is 8 set lanes and 8 clear ones: read from 32−4k bytes on, it selects the first k lanes.
+//
+//lint:ignore U1000 read by the assembly
 var tailMask = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
 // cpuPaths lists the assembly paths of this CPU, the fastest first.
@@ -52,55 +54,6 @@ func rows64Fast(y []float64, w, x []float32, n, t int) bool {
 		rows64AVX512(y, w, x, n, t)
 	case avx2:
 		rows64AVX2(y, w, x, n, t)
-	}
-	return active != generic
-}
-
-// strided32Fast multiplies four rows at a time; a rest of fewer goes through the same tile with all its rows in one place.
-func strided32Fast(s, w []float32, stride int, x []float32) bool {
-	n, i := len(x), 0
-	var same [4]float32
-	switch active {
-	case avx512:
-		for ; i+4 <= len(s); i += 4 {
-			tile32x1AVX512(&s[i], &w[i*stride], &x[0], stride, n, n)
-		}
-		for ; i < len(s); i++ {
-			tile32x1AVX512(&same[0], &w[i*stride], &x[0], 0, n, n)
-			s[i] = same[0]
-		}
-	case avx2:
-		for ; i+4 <= len(s); i += 4 {
-			tile32x1AVX2(&s[i], &w[i*stride], &x[0], stride, n, n)
-		}
-		for ; i < len(s); i++ {
-			tile32x1AVX2(&same[0], &w[i*stride], &x[0], 0, n, n)
-			s[i] = same[0]
-		}
-	}
-	return active != generic
-}
-
-func strided64Fast(s []float64, w []float32, stride int, x []float32) bool {
-	n, i := len(x), 0
-	var same [4]float64
-	switch active {
-	case avx512:
-		for ; i+4 <= len(s); i += 4 {
-			tile64x1AVX512(&s[i], &w[i*stride], &x[0], stride, n, n)
-		}
-		for ; i < len(s); i++ {
-			tile64x1AVX512(&same[0], &w[i*stride], &x[0], 0, n, n)
-			s[i] = same[0]
-		}
-	case avx2:
-		for ; i+4 <= len(s); i += 4 {
-			tile64x1AVX2(&s[i], &w[i*stride], &x[0], stride, n, n)
-		}
-		for ; i < len(s); i++ {
-			tile64x1AVX2(&same[0], &w[i*stride], &x[0], 0, n, n)
-			s[i] = same[0]
-		}
 	}
 	return active != generic
 }

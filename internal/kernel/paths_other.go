@@ -7,8 +7,6 @@ func cpuPaths() []path { return nil }
 
 func rows32Fast(y, w, x []float32, n, t int) bool                                   { return false }
 func rows64Fast(y []float64, w, x []float32, n, t int) bool                         { return false }
-func strided32Fast(s, w []float32, stride int, x []float32) bool                    { return false }
-func strided64Fast(s []float64, w []float32, stride int, x []float32) bool          { return false }
 func axpy32Fast(y, x []float32, p float32) bool                                     { return false }
 func axpy64Fast(y []float64, x []float32, p float32) bool                           { return false }
 func decodeFast(f format, dst []float32, src []byte) bool                           { return false }
