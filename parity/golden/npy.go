@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"anelab/internal/atomicfile"
 	"anelab/internal/format"
 	"anelab/quant"
 )
@@ -117,28 +118,20 @@ func npySize(dims []uint64, dtype quant.DType) (shape []int, size uint64, ok boo
 }
 
 // WriteNPY writes float32 values for numpy.load. The file appears under its name only when it is complete.
-func WriteNPY(path string, shape []int, values []float32) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+func WriteNPY(path string, shape []int, values []float32) error {
+	content := EncodeNPY(shape, values)
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return &format.Error{Path: path, Err: err}
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = &format.Error{Path: path, Err: err}
-		}
-	}()
-	if _, err = f.Write(EncodeNPY(shape, values)); err != nil {
-		return err
+	if _, err := f.Write(content); err != nil {
+		f.Discard()
+		return &format.Error{Path: path, Err: err}
 	}
-	if err = f.Chmod(0o644); err != nil { // CreateTemp makes files for their owner only
-		return err
+	if err := f.Commit(); err != nil {
+		return &format.Error{Path: path, Err: err}
 	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 // EncodeNPY is the content of a version 1.0 file.

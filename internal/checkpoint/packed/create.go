@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
-	"os"
-	"path/filepath"
 
+	"anelab/internal/atomicfile"
 	"anelab/internal/half"
 	"anelab/quant"
 )
@@ -17,7 +16,7 @@ import (
 // Writer writes a packed model in one pass. The file appears under its name only by Commit; Abort leaves nothing behind.
 type Writer struct {
 	path string
-	file *os.File
+	file *atomicfile.File
 	w    *bufio.Writer
 	at   int64
 	dir  directory
@@ -26,7 +25,7 @@ type Writer struct {
 
 // Create starts a file beside path; config is the text of config.json.
 func Create(path string, config []byte) (*Writer, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -130,20 +129,19 @@ func (w *Writer) Commit() error {
 	t = binary.LittleEndian.AppendUint32(t, crc32.Checksum(text, castagnoli))
 	t = binary.LittleEndian.AppendUint32(t, version)
 	w.write(append(t, endMagic...))
-	for _, step := range []func() error{w.w.Flush, func() error { return w.file.Chmod(0o644) }, w.file.Sync, w.file.Close, func() error { return os.Rename(w.file.Name(), w.path) }} {
-		if w.err == nil {
-			w.err = step()
-		}
+	if w.err == nil {
+		w.err = w.w.Flush()
 	}
 	if w.err != nil {
 		w.Abort()
+	} else {
+		w.err = w.file.Commit()
+	}
+	if w.err != nil {
 		return fmt.Errorf("packing %s: %w", w.path, w.err)
 	}
 	return nil
 }
 
 // Abort removes what was written.
-func (w *Writer) Abort() {
-	w.file.Close()
-	os.Remove(w.file.Name())
-}
+func (w *Writer) Abort() { w.file.Discard() }

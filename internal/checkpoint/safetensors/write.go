@@ -5,10 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"anelab/internal/atomicfile"
 	"anelab/internal/format"
 	"anelab/quant"
 )
@@ -18,29 +17,20 @@ const headerAlign = 8
 
 // Write makes a file of tensors in the given order; metadata may be nil. The file appears under its name only when it is
 // complete. Tensors with equal names, or with more or fewer bytes than their shape needs, are a mistake of the caller.
-func Write(path string, tensors []quant.Tensor, metadata map[string]string) (err error) {
+func Write(path string, tensors []quant.Tensor, metadata map[string]string) error {
 	head := encodeHeader(tensors, metadata)
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return &format.Error{Path: path, Err: err}
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = &format.Error{Path: path, Err: err}
-		}
-	}()
-	if err = writeAll(f, head, tensors); err != nil {
-		return err
+	if err := writeAll(f, head, tensors); err != nil {
+		f.Discard()
+		return &format.Error{Path: path, Err: err}
 	}
-	if err = f.Chmod(0o644); err != nil { // CreateTemp makes files for their owner only
-		return err
+	if err := f.Commit(); err != nil {
+		return &format.Error{Path: path, Err: err}
 	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 func writeAll(f io.Writer, head []byte, tensors []quant.Tensor) error {

@@ -3,15 +3,15 @@ package console
 import (
 	"bufio"
 	"os"
-	"path/filepath"
 	"syscall"
+
+	"anelab/internal/atomicfile"
 )
 
 // Output is where the results of a run go. Close it with Commit or Discard.
 type Output struct {
 	*bufio.Writer
-	file *os.File // nil for standard output
-	path string
+	file *atomicfile.File // nil for standard output
 }
 
 // Open returns standard output for an empty path or "-". For a file it writes beside it under a temporary name, so that
@@ -23,11 +23,11 @@ func (c *Console) Open(path string) (*Output, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, &os.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Output{Writer: bufio.NewWriterSize(f, 1<<16), file: f, path: path}, nil
+	return &Output{Writer: bufio.NewWriterSize(f, 1<<16), file: f}, nil
 }
 
 // Commit flushes; a file takes its name.
@@ -39,25 +39,7 @@ func (o *Output) Commit() error {
 	if o.file == nil {
 		return nil
 	}
-	err := o.finish()
-	if err != nil {
-		o.remove()
-	}
-	return err
-}
-
-// finish is the way of a file from its temporary name to its own. Temporary files are private; results are not.
-func (o *Output) finish() error {
-	if err := o.file.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := o.file.Sync(); err != nil {
-		return err
-	}
-	if err := o.file.Close(); err != nil {
-		return err
-	}
-	return os.Rename(o.file.Name(), o.path)
+	return o.file.Commit()
 }
 
 // Discard flushes what went to standard output, where it is on its way already; a file is removed and its name left as it was.
@@ -71,7 +53,6 @@ func (o *Output) Discard() {
 
 func (o *Output) remove() {
 	if o.file != nil {
-		o.file.Close()
-		os.Remove(o.file.Name())
+		o.file.Discard()
 	}
 }
