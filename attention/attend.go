@@ -11,11 +11,10 @@ type Query struct {
 	Q       []float32 // [H, d], after norm and RoPE
 	Out     []float32 // [H, d]
 	HeadDim int       // d
-	KVHeads int       // K; H is a multiple
 	Keys    swa.View
 	Values  swa.View
 	Policy  Policy
-	Groups  []HeadGroup // of the policy, resolved once
+	Runs    []Run // of the policy, resolved once
 }
 
 // Scratch is the working memory of one goroutine.
@@ -30,31 +29,25 @@ type Probs func(head int, p []float32, spans []swa.Span)
 // Attend computes softmax(q·Kᵀ)·V for every head over what the policy shows (scale 1.0: Gemma 4 norms q and k). A head that
 // sees nothing gives zeros. probs may be nil.
 func Attend(a arith.Arithmetic, q Query, s *Scratch, probs Probs) {
-	perKV := len(q.Q) / q.HeadDim / q.KVHeads
-	for g, group := range q.Groups {
-		s.spans = q.Policy.Visible(s.spans[:0], g, q.Pos)
-		for lo := group.Lo; lo < group.Hi; {
-			hi := min(group.Hi, (lo/perKV+1)*perKV) // heads of the group that read one KV head
-			q.heads(a, s, [2]int{lo, hi}, probs)
-			lo = hi
-		}
+	for _, r := range q.Runs {
+		s.spans = q.Policy.Visible(s.spans[:0], r.Group, q.Pos)
+		q.heads(a, s, r, probs)
 	}
 }
 
-// heads runs query heads [lo, hi), which see s.spans and read one KV head.
-func (q *Query) heads(a arith.Arithmetic, s *Scratch, r [2]int, probs Probs) {
+// heads runs the heads of r, which see s.spans.
+func (q *Query) heads(a arith.Arithmetic, s *Scratch, r Run, probs Probs) {
 	d, n := q.HeadDim, swa.Count(s.spans)
-	perKV := len(q.Q) / d / q.KVHeads
-	p, kv := s.Room((r[1]-r[0])*n), r[0]/perKV
-	a.Scores(p, q.Q[r[0]*d:r[1]*d], q.Keys.Head(kv), s.spans)
-	for h := r[0]; h < r[1]; h++ {
-		row := p[(h-r[0])*n:][:n]
+	p := s.Room((r.Hi - r.Lo) * n)
+	a.Scores(p, q.Q[r.Lo*d:r.Hi*d], q.Keys.Head(r.KV), s.spans)
+	for h := r.Lo; h < r.Hi; h++ {
+		row := p[(h-r.Lo)*n:][:n]
 		a.Softmax(row, s.spans)
 		if probs != nil {
 			probs(h, row, s.spans)
 		}
 	}
-	a.Mix(q.Out[r[0]*d:r[1]*d], p, q.Values.Head(kv), s.spans)
+	a.Mix(q.Out[r.Lo*d:r.Hi*d], p, q.Values.Head(r.KV), s.spans)
 }
 
 // Room returns a buffer of n values, grown in large steps so that a growing context seldom allocates.

@@ -66,7 +66,7 @@ func attend(t *testing.T, p Policy, q []float32, k, v []float32, kvHeads, d int)
 	store := swa.NewLinear(swa.Shape{KVHeads: kvHeads, HeadDim: d}, n)
 	store.Stage(0, k, v)
 	out, probs = make([]float32, len(q)), map[int][]float32{}
-	query := Query{Pos: n - 1, Q: q, Out: out, HeadDim: d, KVHeads: kvHeads, Keys: store.Keys(), Values: store.Values(), Policy: p, Groups: p.Groups(len(q) / d)}
+	query := Query{Pos: n - 1, Q: q, Out: out, HeadDim: d, Keys: store.Keys(), Values: store.Values(), Policy: p, Runs: Runs(p, len(q)/d, kvHeads)}
 	Attend(a, query, &Scratch{}, func(h int, p []float32, _ []swa.Span) { probs[h] = append([]float32(nil), p...) })
 	return out, probs
 }
@@ -105,4 +105,15 @@ func TestSliceOfSpans(t *testing.T) { // hand: spans 2…4 and 10…14 hold posi
 			require.Equal(t, swa.Span{Lo: want[2], Hi: want[3]}, got[1])
 		}
 	}
+}
+
+// halves is a policy of two groups whose border is not one of KV heads.
+type halves struct{ Full }
+
+func (halves) Groups(int) []HeadGroup { return []HeadGroup{{0, 3}, {3, 8}} }
+
+func TestRunsStopAtKVHeads(t *testing.T) { // hand: 8 query heads over 2 and over 1 KV heads
+	require.Equal(t, []Run{{0, 0, 0, 4}, {0, 1, 4, 8}}, Runs(Full{}, 8, 2))
+	require.Equal(t, []Run{{0, 0, 0, 3}, {1, 0, 3, 4}, {1, 1, 4, 8}}, Runs(halves{}, 8, 2))
+	require.Equal(t, []Run{{0, 0, 0, 3}, {1, 0, 3, 8}}, Runs(halves{}, 8, 1))
 }

@@ -24,6 +24,29 @@ type Policy interface {
 // HeadGroup is query heads [Lo, Hi).
 type HeadGroup struct{ Lo, Hi int }
 
+// Run is a set of query heads [Lo, Hi) that share a visibility rule and read one KV head.
+type Run struct {
+	Group  int // of the policy
+	KV     int // KV head
+	Lo, Hi int
+}
+
+// Runs splits the groups of a policy at the borders of KV heads; heads is a multiple of kvHeads. Resolve it once: a step asks
+// for nothing else.
+func Runs(p Policy, heads, kvHeads int) []Run {
+	var runs []Run
+	perKV := heads / kvHeads
+	for g, group := range p.Groups(heads) {
+		for lo := group.Lo; lo < group.Hi; {
+			kv := lo / perKV
+			hi := min(group.Hi, (kv+1)*perKV)
+			runs = append(runs, Run{Group: g, KV: kv, Lo: lo, Hi: hi})
+			lo = hi
+		}
+	}
+	return runs
+}
+
 // Full sees everything up to itself.
 type Full struct{}
 

@@ -13,11 +13,10 @@ type oneJob struct {
 	d      int
 	k, v   swa.View
 	spans  []swa.Span
-	n      int       // positions in spans
-	heads  [2]int    // query heads [lo, hi) that see spans and read one KV head
-	scores []float32 // [heads, n]
+	n      int           // positions in spans
+	heads  attention.Run // that see spans
+	scores []float32     // [heads, n]
 	phase  phase
-	groups []attention.HeadGroup
 }
 
 // phase is what the rows of the job are.
@@ -38,21 +37,17 @@ const (
 func (m *Model) attendOne(p *Pass, y Layer, store swa.Store) {
 	j, policy := &p.ws.one, m.policies[y.Index]
 	j.m, j.q, j.out, j.d = m, p.ws.q, p.ws.mixed, y.HeadDim
-	perKV := y.Heads / y.KVHeads
-	for g, group := range m.groups[y.Index] {
-		j.spans = policy.Visible(j.spans[:0], g, p.First)
-		j.n = swa.Count(j.spans)
-		for lo := group.Lo; lo < group.Hi; lo = j.heads[1] {
-			j.heads = [2]int{lo, min(group.Hi, (lo/perKV+1)*perKV)}
-			j.k, j.v = store.Keys().Head(lo/perKV), store.Values().Head(lo/perKV)
-			j.run()
-		}
+	for _, r := range m.runs[y.Index] {
+		j.spans = policy.Visible(j.spans[:0], r.Group, p.First)
+		j.n, j.heads = swa.Count(j.spans), r
+		j.k, j.v = store.Keys().Head(r.KV), store.Values().Head(r.KV)
+		j.run()
 	}
 }
 
 // run is the three phases of one set of heads.
 func (j *oneJob) run() {
-	heads := j.heads[1] - j.heads[0]
+	heads := j.heads.Hi - j.heads.Lo
 	if cap(j.scores) < heads*j.n { // one more position every step: grow in large steps
 		j.scores = make([]float32, 2*heads*j.n)
 	}
@@ -80,11 +75,11 @@ func (j *oneJob) Run(lo, hi int) {
 
 // score fills the scores of the visible positions number lo to hi−1.
 func (j *oneJob) score(lo, hi int) {
-	heads, n := j.heads[1]-j.heads[0], hi-lo
+	heads, n := j.heads.Hi-j.heads.Lo, hi-lo
 	s := scratches.Get().(*attention.Scratch)
 	defer scratches.Put(s)
 	part, spans := s.Room(heads*n), s.Slice(j.spans, lo, hi)
-	j.m.a.Scores(part, j.q[j.heads[0]*j.d:j.heads[1]*j.d], j.k, spans)
+	j.m.a.Scores(part, j.q[j.heads.Lo*j.d:j.heads.Hi*j.d], j.k, spans)
 	for h := range heads {
 		copy(j.scores[h*j.n+lo:h*j.n+hi], part[h*n:])
 	}
@@ -92,12 +87,12 @@ func (j *oneJob) score(lo, hi int) {
 
 // mix fills columns [lo, hi) of the heads' outputs.
 func (j *oneJob) mix(lo, hi int) {
-	heads, w := j.heads[1]-j.heads[0], hi-lo
+	heads, w := j.heads.Hi-j.heads.Lo, hi-lo
 	s := scratches.Get().(*attention.Scratch)
 	defer scratches.Put(s)
 	part := s.Room(heads * w)
 	j.m.a.Mix(part, j.scores, j.v.Columns(lo, hi), j.spans)
 	for h := range heads {
-		copy(j.out[(j.heads[0]+h)*j.d+lo:], part[h*w:(h+1)*w])
+		copy(j.out[(j.heads.Lo+h)*j.d+lo:], part[h*w:(h+1)*w])
 	}
 }

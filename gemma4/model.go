@@ -21,9 +21,10 @@ type Model struct {
 	a        arith.Arithmetic
 	kv       swa.Elem
 	w        *modelWeights
-	policies []attention.Policy      // per layer
-	groups   [][]attention.HeadGroup // per layer
-	freq     [2][]float32            // RoPE frequencies per Kind, [d/2]
+	policies []attention.Policy // per layer
+	runs     [][]attention.Run  // per layer
+	owner    int                // the highest layer that computes keys and values
+	freq     [2][]float32       // RoPE frequencies per Kind, [d/2]
 }
 
 // Options are the choices made at load.
@@ -97,7 +98,10 @@ func (m *Model) resolvePolicies(override map[int]attention.Policy) error {
 			p = o
 		}
 		m.policies = append(m.policies, p)
-		m.groups = append(m.groups, p.Groups(y.Heads))
+		m.runs = append(m.runs, attention.Runs(p, y.Heads, y.KVHeads))
+		if y.OwnsKV() {
+			m.owner = i
+		}
 	}
 	return nil
 }

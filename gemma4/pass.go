@@ -127,8 +127,8 @@ func (j *attendJob) Run(lo, hi int) {
 	for t := lo; t < hi; t++ {
 		attention.Attend(j.m.a, attention.Query{
 			Pos: j.p.First + t, Q: j.p.ws.q[t*n : (t+1)*n], Out: j.p.ws.mixed[t*n : (t+1)*n],
-			HeadDim: j.l.HeadDim, KVHeads: j.l.KVHeads, Keys: j.k, Values: j.v,
-			Policy: j.m.policies[j.l.Index], Groups: j.m.groups[j.l.Index],
+			HeadDim: j.l.HeadDim, Keys: j.k, Values: j.v,
+			Policy: j.m.policies[j.l.Index], Runs: j.m.runs[j.l.Index],
 		}, s, j.probs(t))
 	}
 }

@@ -155,7 +155,7 @@ func (s *State) check(tokens []int) error {
 // last token of a prompt needs it; of that owner the others need the keys and values alone (spec perf.md §6.1). Rows do not
 // depend on one another's presence, so the result is the same bit for bit. When somebody listens, every row goes all the way.
 func (s *State) layers(ctx context.Context, p *Pass, what part) error {
-	m, donor := s.model, s.model.lastOwner()
+	m, donor := s.model, s.model.owner
 	if p.Trace != nil || p.T == 1 && what == final {
 		return m.RunLayers(ctx, p, 0, len(m.Layers))
 	}
@@ -166,22 +166,7 @@ func (s *State) layers(ctx context.Context, p *Pass, what part) error {
 	if what == inner {
 		return nil
 	}
-	q := m.last(p, donor)
-	if err := m.RunLayers(ctx, q, donor, len(m.Layers)); err != nil {
-		return err
-	}
-	return nil
-}
-
-// lastOwner is the highest layer that computes keys and values.
-func (m *Model) lastOwner() int {
-	last := 0
-	for i, y := range m.Layers {
-		if y.OwnsKV() {
-			last = i
-		}
-	}
-	return last
+	return m.RunLayers(ctx, m.last(p, donor), donor, len(m.Layers))
 }
 
 // call runs one batch through the layers and commits it.

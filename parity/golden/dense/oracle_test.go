@@ -138,8 +138,8 @@ func TestAttentionAgainstGorgonia(t *testing.T) { // oracle
 	}
 	store.Stage(0, k, v)
 	out := make([]float32, heads*d)
-	attention.Attend(mode(t, "f32"), attention.Query{Pos: n - 1, Q: q, Out: out, HeadDim: d, KVHeads: kvHeads,
-		Keys: store.Keys(), Values: store.Values(), Policy: attention.Full{}, Groups: attention.Full{}.Groups(heads)}, new(attention.Scratch), nil)
+	attention.Attend(mode(t, "f32"), attention.Query{Pos: n - 1, Q: q, Out: out, HeadDim: d,
+		Keys: store.Keys(), Values: store.Values(), Policy: attention.Full{}, Runs: attention.Runs(attention.Full{}, heads, kvHeads)}, new(attention.Scratch), nil)
 
 	for h := range heads {
 		g := h / (heads / kvHeads)
