@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 
 	"internal/format":                 {},
 	"internal/atomicfile":             {},
+	"internal/npy":                    {"quant", "internal/atomicfile"},
 	"internal/half":                   {},
 	"internal/kernel":                 {"internal/half"},
 	"internal/arith":                  {"quant", "swa", "internal/kernel", "internal/half"},
@@ -63,7 +64,7 @@ var mayImport = map[string][]string{
 
 	"parity":              {"coreml/*", "gemma4", "chunking", "chunking/run", "quant", "attention", "swa", "internal/arith", "internal/half"},
 	"parity/golden":       {"parity", "gemma4", "quant", "internal/atomicfile", "internal/checkpoint/safetensors"},
-	"parity/golden/dense": {"parity", "parity/golden", "quant"},
+	"parity/golden/dense": {"parity", "parity/golden", "quant", "internal/npy"},
 	"parity/paritytest":   {"parity", "parity/golden", "gemma4", "quant", "internal/arith", "internal/checkpoint", "internal/shareddata"},
 
 	"scripts/peerweights":     {".", "gemma4", "quant", "internal/checkpoint/packed", "internal/half", "internal/kernel"},

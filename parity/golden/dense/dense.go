@@ -3,6 +3,7 @@ package dense
 import (
 	"gorgonia.org/tensor"
 
+	"anelab/internal/npy"
 	"anelab/parity"
 	"anelab/parity/golden"
 )
@@ -36,7 +37,7 @@ func OfCase(c *golden.Case, key string) *tensor.Dense {
 
 // ReadNPY reads an array of any numeric type as float32.
 func ReadNPY(path string) (*tensor.Dense, error) {
-	t, err := golden.ReadNPY(path)
+	t, err := npy.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func ReadNPY(path string) (*tensor.Dense, error) {
 // WriteNPY writes a tensor for numpy.load, whatever its access pattern.
 func WriteNPY(path string, d *tensor.Dense) error {
 	values, shape := Contiguous(d)
-	return golden.WriteNPY(path, shape, values)
+	return npy.Write(path, shape, values)
 }
 
 // Contiguous returns the values of a tensor in the row-major order of its shape. A view or a transposed tensor is materialised

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorgonia.org/tensor"
 
+	"anelab/internal/npy"
 	"anelab/parity"
 	"anelab/parity/golden"
 )
@@ -83,11 +84,11 @@ func TestNPYThroughBothLibraries(t *testing.T) { // oracle: gorgonia's reader an
 	require.True(t, got.Eq(want))
 
 	var theirs tensor.Dense
-	require.NoError(t, theirs.ReadNpy(bytes.NewReader(golden.EncodeNPY([]int{8, 10}, want.Data().([]float32)))))
+	require.NoError(t, theirs.ReadNpy(bytes.NewReader(npy.Encode([]int{8, 10}, want.Data().([]float32)))))
 	require.True(t, theirs.Eq(want), "they read what we write")
 	var b bytes.Buffer
 	require.NoError(t, want.WriteNpy(&b))
-	ours, err := golden.ParseNPY("theirs.npy", b.Bytes())
+	ours, err := npy.Parse("theirs.npy", b.Bytes())
 	require.NoError(t, err)
 	values, err := ours.Floats()
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package golden
+package npy
 
 import (
 	"fmt"
@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// npyHeader is the dictionary of a .npy file.
-type npyHeader struct {
+// header is the dictionary of a .npy file.
+type header struct {
 	descr   string
 	fortran bool
 	shape   []uint64
 }
 
-// parseNPYHeader reads the one Python literal the format knows: a dictionary with the keys descr, fortran_order and shape, each
+// parseHeader reads the one Python literal the format knows: a dictionary with the keys descr, fortran_order and shape, each
 // once, in any order. A shape is a tuple, so one number needs its comma: "(184)" is a number in brackets.
-func parseNPYHeader(text string) (npyHeader, error) {
+func parseHeader(text string) (header, error) {
 	p := pythonReader{rest: strings.TrimRight(text, " \n")}
-	var h npyHeader
+	var h header
 	seen := map[string]bool{}
 	if err := p.expect("{"); err != nil {
 		return h, err
@@ -53,7 +53,7 @@ func parseNPYHeader(text string) (npyHeader, error) {
 }
 
 // read reads the value of a key.
-func (h *npyHeader) read(p *pythonReader, key string) (err error) {
+func (h *header) read(p *pythonReader, key string) (err error) {
 	switch key {
 	case "descr":
 		h.descr, err = p.quoted() // a list here describes a structure
@@ -132,7 +132,7 @@ func (p *pythonReader) tuple() ([]uint64, error) {
 	}
 	dims, comma := []uint64{}, true
 	for !p.accept(")") {
-		if !comma || len(dims) == npyRank {
+		if !comma || len(dims) == rankLimit {
 			return nil, p.wrong("a comma or )")
 		}
 		n, err := p.number()

@@ -1,4 +1,4 @@
-package golden
+package npy
 
 import (
 	"bytes"
@@ -18,35 +18,35 @@ import (
 // Layout of a .npy file: the magic, two version bytes, the length of the header (u16 in version 1, u32 in 2 and 3), the header
 // (a Python dictionary, padded), the elements.
 const (
-	npyMagic = "\x93NUMPY"
-	npyAlign = 64 // of the data, as numpy writes it
-	npyLimit = 1 << 16
-	npyRank  = 32
+	magic       = "\x93NUMPY"
+	alignment   = 64 // of the data, as numpy writes it
+	headerLimit = 1 << 16
+	rankLimit   = 32
 )
 
-// npyTypes are the element types that are read: little-endian ones, and single bytes, which have no order.
-var npyTypes = map[string]quant.DType{
+// dtypes are the element types that are read: little-endian ones, and single bytes, which have no order.
+var dtypes = map[string]quant.DType{
 	"<f4": quant.F32, "<f2": quant.F16, "<f8": quant.F64, "<i4": quant.I32, "<i8": quant.I64,
 	"|i1": quant.I8, "|u1": quant.U8, "|b1": quant.Bool,
 }
 
-// ReadNPY reads an array that numpy.save wrote.
-func ReadNPY(path string) (quant.Tensor, error) {
+// Read reads an array that numpy.save wrote.
+func Read(path string) (quant.Tensor, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return quant.Tensor{}, &format.Error{Path: path, Err: err}
 	}
-	return ParseNPY(path, data)
+	return Parse(path, data)
 }
 
-// ParseNPY is ReadNPY for bytes in memory, which the tensor goes on to use; path is for errors. Arrays in Fortran order, of
+// Parse is Read for bytes in memory, which the tensor goes on to use; path is for errors. Arrays in Fortran order, of
 // objects or structures, or in big-endian order are refused.
-func ParseNPY(path string, file []byte) (quant.Tensor, error) {
-	head, data, err := splitNPY(path, file)
+func Parse(path string, file []byte) (quant.Tensor, error) {
+	head, data, err := split(path, file)
 	if err != nil {
 		return quant.Tensor{}, err
 	}
-	h, err := parseNPYHeader(string(head))
+	h, err := parseHeader(string(head))
 	if err != nil {
 		return quant.Tensor{}, &format.Error{Path: path, Field: "header", Err: err}
 	}
@@ -54,7 +54,7 @@ func ParseNPY(path string, file []byte) (quant.Tensor, error) {
 	if err != nil {
 		return quant.Tensor{}, err
 	}
-	shape, size, ok := npySize(h.shape, dtype)
+	shape, size, ok := sizeOf(h.shape, dtype)
 	if !ok || size != uint64(len(data)) {
 		return quant.Tensor{}, &format.Error{Path: path, Field: "shape", Got: fmt.Sprintf("%v of %s and %d bytes of data", h.shape, h.descr, len(data)),
 			Want: "as many bytes as the shape needs", Fix: "the file is cut short, or its header is wrong"}
@@ -62,12 +62,12 @@ func ParseNPY(path string, file []byte) (quant.Tensor, error) {
 	return quant.Tensor{Name: filepath.Base(path), DType: dtype, Shape: shape, Data: data}, nil
 }
 
-// splitNPY cuts a file into header and data.
-func splitNPY(path string, file []byte) (head, data []byte, err error) {
+// split cuts a file into header and data.
+func split(path string, file []byte) (head, data []byte, err error) {
 	fail := func(got, want string) ([]byte, []byte, error) {
 		return nil, nil, &format.Error{Path: path, Got: got, Want: want}
 	}
-	rest, ok := bytes.CutPrefix(file, []byte(npyMagic))
+	rest, ok := bytes.CutPrefix(file, []byte(magic))
 	if !ok || len(rest) < 4 {
 		return fail("no .npy file", "the magic \\x93NUMPY, a version and a header length")
 	}
@@ -81,15 +81,15 @@ func splitNPY(path string, file []byte) (head, data []byte, err error) {
 	default:
 		return fail(fmt.Sprintf("version %d.%d", major, minor), "1.0, 2.0 or 3.0, with a header length")
 	}
-	if n > uint64(len(rest)) || n > npyLimit {
-		return fail(fmt.Sprintf("header length %d with %d bytes left", n, len(rest)), fmt.Sprintf("a header inside the file, of at most %d bytes", npyLimit))
+	if n > uint64(len(rest)) || n > headerLimit {
+		return fail(fmt.Sprintf("header length %d with %d bytes left", n, len(rest)), fmt.Sprintf("a header inside the file, of at most %d bytes", headerLimit))
 	}
 	return rest[:n], rest[n:], nil
 }
 
 // check refuses what is legal in a file and not wanted here.
-func (h npyHeader) check(path string) (quant.DType, error) {
-	dtype, ok := npyTypes[h.descr]
+func (h header) check(path string) (quant.DType, error) {
+	dtype, ok := dtypes[h.descr]
 	switch {
 	case !ok:
 		fix := "save it with .astype('<f4')"
@@ -103,8 +103,8 @@ func (h npyHeader) check(path string) (quant.DType, error) {
 	return dtype, nil
 }
 
-// npySize is the number of bytes of an array; ok is false when it cannot be addressed.
-func npySize(dims []uint64, dtype quant.DType) (shape []int, size uint64, ok bool) {
+// sizeOf is the number of bytes of an array; ok is false when it cannot be addressed.
+func sizeOf(dims []uint64, dtype quant.DType) (shape []int, size uint64, ok bool) {
 	size = uint64(dtype.Size())
 	shape = make([]int, len(dims))
 	for i, d := range dims {
@@ -117,9 +117,9 @@ func npySize(dims []uint64, dtype quant.DType) (shape []int, size uint64, ok boo
 	return shape, size, true
 }
 
-// WriteNPY writes float32 values for numpy.load. The file appears under its name only when it is complete.
-func WriteNPY(path string, shape []int, values []float32) error {
-	content := EncodeNPY(shape, values)
+// Write writes float32 values for numpy.load. The file appears under its name only when it is complete.
+func Write(path string, shape []int, values []float32) error {
+	content := Encode(shape, values)
 	f, err := atomicfile.Create(path)
 	if err != nil {
 		return &format.Error{Path: path, Err: err}
@@ -134,10 +134,10 @@ func WriteNPY(path string, shape []int, values []float32) error {
 	return nil
 }
 
-// EncodeNPY is the content of a version 1.0 file.
-func EncodeNPY(shape []int, values []float32) []byte {
+// Encode is the content of a version 1.0 file.
+func Encode(shape []int, values []float32) []byte {
 	if (quant.Tensor{Shape: shape}).Len() != len(values) {
-		panic("golden: EncodeNPY: the shape does not hold the values")
+		panic("npy: Encode: the shape does not hold the values")
 	}
 	var dims strings.Builder
 	for _, d := range shape {
@@ -148,10 +148,10 @@ func EncodeNPY(shape []int, values []float32) []byte {
 		tuple = strings.TrimSuffix(tuple, ",")
 	}
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", tuple)
-	const before = len(npyMagic) + 4
-	pad := npyAlign - (before+len(head)+1)%npyAlign
-	head += strings.Repeat(" ", pad%npyAlign) + "\n"
-	b := append([]byte(npyMagic), 1, 0)
+	const before = len(magic) + 4
+	pad := alignment - (before+len(head)+1)%alignment
+	head += strings.Repeat(" ", pad%alignment) + "\n"
+	b := append([]byte(magic), 1, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(head)))
 	b = append(b, head...)
 	for _, v := range values {
