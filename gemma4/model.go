@@ -1,12 +1,10 @@
 package gemma4
 
 import (
-	"fmt"
 	"math"
 
 	"anelab/attention"
 	"anelab/internal/arith"
-	"anelab/internal/format"
 	"anelab/quant"
 	"anelab/swa"
 )
@@ -20,9 +18,11 @@ type Model struct {
 
 	a        arith.Arithmetic
 	kv       swa.Elem
+	rows     Rows // nil for the checkpoint's tables
 	w        *modelWeights
 	policies []attention.Policy // per layer
 	runs     [][]attention.Run  // per layer
+	simple   []bool             // per layer: visible positions alone decide, and rows are as they were computed
 	owner    int                // the highest layer that computes keys and values
 	freq     [2][]float32       // RoPE frequencies per Kind, [d/2]
 }
@@ -36,6 +36,16 @@ type Options struct {
 	Linear func(name string, m quant.Matrix) (quant.Matrix, error)
 	// KV says in how many bits states remember keys and values.
 	KV KVStorage
+	// Rows replaces the lookup of embeddings and per-layer rows; nil reads the checkpoint's tables.
+	Rows Rows
+}
+
+// Rows gives the rows of a token, scaled and representable in the mode's storage type, for example from the int8 tables of an app.
+type Rows interface {
+	// Embed fills x [D] with the embedding of a token.
+	Embed(x []float32, token int)
+	// PLERaw fills raw [L, P] with the per-layer rows of a token.
+	PLERaw(raw []float32, token int)
 }
 
 // KVStorage is the type of the stores.
@@ -54,7 +64,7 @@ func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Config: c, Layers: layers, a: a, kv: a.KV()}
+	m := &Model{Config: c, Layers: layers, a: a, kv: a.KV(), rows: o.Rows}
 	if o.KV == KVFloat16 && m.kv == swa.Float32 {
 		m.kv = swa.Float16
 	}
@@ -66,7 +76,7 @@ func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
 			m.freq[y.Kind] = arith.InvFreq(y.Rope.Theta, y.HeadDim, y.Rope.Pairs)
 		}
 	}
-	l := &loader{src: src, a: a, linear: o.Linear}
+	l := &loader{src: src, a: a, linear: o.Linear, form: m.form}
 	m.w = l.load(c, layers)
 	m.Warnings = l.warnings
 	return m, l.err
@@ -86,26 +96,6 @@ func (l Layer) Policy() attention.Policy {
 	return attention.Full{}
 }
 
-func (m *Model) resolvePolicies(override map[int]attention.Policy) error {
-	for i := range override {
-		if i < 0 || i >= len(m.Layers) {
-			return &format.Error{Field: "attn", Got: fmt.Sprintf("a policy for layer %d", i), Want: fmt.Sprintf("0 to %d", len(m.Layers)-1)}
-		}
-	}
-	for i, y := range m.Layers {
-		p := y.Policy()
-		if o, ok := override[i]; ok {
-			p = o
-		}
-		m.policies = append(m.policies, p)
-		m.runs = append(m.runs, attention.Runs(p, y.Heads, y.KVHeads))
-		if y.OwnsKV() {
-			m.owner = i
-		}
-	}
-	return nil
-}
-
 // StepBytes are the weight bytes that one decoded token reads: every linear and the head; of the tables only a row.
 func (m *Model) StepBytes() int64 {
 	all := []quant.Matrix{m.w.head, m.w.pleModel}
@@ -121,28 +111,30 @@ func (m *Model) StepBytes() int64 {
 	return n
 }
 
-// KVBytes are the bytes that a state of that context keeps.
-func (m *Model) KVBytes(context int) int64 {
-	var n int64
-	for i, y := range m.Layers {
-		if y.OwnsKV() {
-			n += int64(m.Retention(i).Rows(context)) * int64(2*y.KVWidth()*m.kv.Bytes())
-		}
-	}
-	return n
-}
-
 // invSqrt is n^−½.
 func invSqrt(n int) float64 { return 1 / math.Sqrt(float64(n)) }
 
 // Embed fills x [T, D] with the scaled embeddings of tokens.
 func (m *Model) Embed(x []float32, tokens []int) {
-	m.lookup(x, m.w.embed, tokens, m.Config.HiddenSize)
+	if m.rows == nil {
+		m.lookup(x, m.w.embed, tokens, m.Config.HiddenSize)
+		return
+	}
+	for t, id := range tokens {
+		m.rows.Embed(x[t*m.Config.HiddenSize:(t+1)*m.Config.HiddenSize], id)
+	}
 }
 
 // PLERaw fills raw [T, L, P] with the scaled rows of the per-layer table; layer l owns columns [l·P, (l+1)·P).
 func (m *Model) PLERaw(raw []float32, tokens []int) {
-	m.lookup(raw, m.w.pleTable, tokens, m.Config.HiddenSizePerLayer)
+	if m.rows == nil {
+		m.lookup(raw, m.w.pleTable, tokens, m.Config.HiddenSizePerLayer)
+		return
+	}
+	n := len(m.Layers) * m.Config.HiddenSizePerLayer
+	for t, id := range tokens {
+		m.rows.PLERaw(raw[t*n:(t+1)*n], id)
+	}
 }
 
 // lookup gathers rows of a table and scales them by √width.

@@ -1,0 +1,103 @@
+package bundle
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"anelab/coreml/interp"
+	"anelab/internal/checkpoint/mapped"
+	"anelab/internal/format"
+)
+
+// ErrContext says that parts of a folder were made for different contexts.
+var ErrContext = errors.New("parts of different contexts")
+
+// Bundle is an open folder.
+type Bundle struct {
+	Path   string
+	Config *Config
+	Tables *Tables
+	Layout string   // name of the set of chunks
+	Chunks []*Chunk // in order; the last one gives tokens
+}
+
+// Options say how a bundle is opened.
+type Options struct {
+	Precision interp.Precision // of the programs' ops
+	Layout    string           // of [Layouts]; empty takes the first
+}
+
+// Open opens a folder and checks that its parts belong together. Weights and tables are read while the bundle is open.
+func Open(dir string, o Options) (b *Bundle, err error) {
+	config := filepath.Join(dir, ConfigName)
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return nil, &format.Error{Path: config, Err: err, Fix: "a bundle has a " + ConfigName + " beside its chunks"}
+	}
+	b = &Bundle{Path: dir}
+	if b.Config, err = parseConfig(config, text); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			b.Close()
+		}
+	}()
+	if b.Tables, err = openTables(mapped.Disk(dir), b.Config); err != nil {
+		return nil, err
+	}
+	return b, b.openChunks(o)
+}
+
+// openChunks opens the chunks of one layout, up to the one that gives a token: a 3-file layout may lie beside the last file of a
+// 4-file one.
+func (b *Bundle) openChunks(o Options) error {
+	l, err := choose(b.Path, o.Layout)
+	if err != nil {
+		return err
+	}
+	b.Layout = l.name
+	for _, name := range l.chunks {
+		c, err := OpenChunk(chunkPath(b.Path, name), o.Precision)
+		if err != nil {
+			return err
+		}
+		b.Chunks = append(b.Chunks, c)
+		if err := c.checkContext(b.Config.ContextLength); err != nil {
+			return err
+		}
+		if c.gives("token_id") {
+			return nil
+		}
+	}
+	return &format.Error{Path: b.Path, Field: "layout " + l.name, Got: "no chunk that gives token_id", Want: "the last one to give it"}
+}
+
+// NewChain starts a sequence with the bundle's own tables.
+func (b *Bundle) NewChain() (*Chain, error) {
+	return NewChain(b.Tables, b.Config.ContextLength, b.Chunks...)
+}
+
+// Tokenizer is the path of the tokenizer that came with the bundle, "" if none did.
+func (b *Bundle) Tokenizer() string {
+	for _, dir := range []string{"hf_model", "."} {
+		path := filepath.Join(b.Path, dir, "tokenizer.json")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Close releases all files.
+func (b *Bundle) Close() error {
+	var errs []error
+	for _, c := range b.Chunks {
+		errs = append(errs, c.Close())
+	}
+	if b.Tables != nil {
+		b.Tables.close()
+	}
+	return errors.Join(errs...)
+}
