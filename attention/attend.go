@@ -21,6 +21,8 @@ type Query struct {
 type Scratch struct {
 	scores []float32
 	spans  []swa.Span
+	part   []swa.Span
+	bounds []float64
 }
 
 // Probs receives the attention probabilities of one head: p[i] belongs to the i-th position of spans. It must not keep them.
@@ -29,9 +31,19 @@ type Probs func(head int, p []float32, spans []swa.Span)
 // Attend computes softmax(q·Kᵀ)·V for every head over what the policy shows (scale 1.0: Gemma 4 norms q and k). A head that
 // sees nothing gives zeros. probs may be nil.
 func Attend(a arith.Arithmetic, q Query, s *Scratch, probs Probs) {
+	selects, isSelector := As[Selector](q.Policy)
+	blocks, isBlockwise := As[Blockwise](q.Policy)
 	for _, r := range q.Runs {
 		s.spans = q.Policy.Visible(s.spans[:0], r.Group, q.Pos)
-		q.heads(a, s, r, probs)
+		if isSelector {
+			s.spans = selects.Select(s, &q, r)
+		}
+		if probs != nil || !isBlockwise { // whoever looks at probabilities gets those of one softmax
+			q.heads(a, s, r, probs)
+		}
+		if isBlockwise {
+			q.blockwise(a, s, r, blocks.BlockRows())
+		}
 	}
 }
 
@@ -39,7 +51,7 @@ func Attend(a arith.Arithmetic, q Query, s *Scratch, probs Probs) {
 func (q *Query) heads(a arith.Arithmetic, s *Scratch, r Run, probs Probs) {
 	d, n := q.HeadDim, swa.Count(s.spans)
 	p := s.Room((r.Hi - r.Lo) * n)
-	a.Scores(p, q.Q[r.Lo*d:r.Hi*d], q.Keys.Head(r.KV), s.spans)
+	a.Scores(p, q.Q[r.Lo*d:r.Hi*d], q.Keys.Head(r.KV).At(q.Pos), s.spans)
 	for h := r.Lo; h < r.Hi; h++ {
 		row := p[(h-r.Lo)*n:][:n]
 		a.Softmax(row, s.spans)
@@ -47,7 +59,7 @@ func (q *Query) heads(a arith.Arithmetic, s *Scratch, r Run, probs Probs) {
 			probs(h, row, s.spans)
 		}
 	}
-	a.Mix(q.Out[r.Lo*d:r.Hi*d], p, q.Values.Head(r.KV), s.spans)
+	a.Mix(q.Out[r.Lo*d:r.Hi*d], p, q.Values.Head(r.KV).At(q.Pos), s.spans)
 }
 
 // Room returns a buffer of n values, grown in large steps so that a growing context seldom allocates.

@@ -44,8 +44,8 @@ func TestParseRoundTrip(t *testing.T) {
 		require.Equal(t, text, p.String())
 	}
 	for text, want := range map[string]string{
-		"slidding:4": `did you mean "sliding"?`, "sliding": "sliding:<positions>", "sliding:0": "sliding:<positions>",
-		"sliding:07": "sliding:<positions>", "full:3": "full or sliding", "": "full or sliding",
+		"slidding:4": `did you mean "sliding"?`, "sliding": "the form of sliding:512", "sliding:0": "the form of sliding:512",
+		"sliding:07": "the form of sliding:512", "full:3": "the form of full", "": "one of",
 	} {
 		_, err := Parse(text)
 		require.ErrorContains(t, err, want, text)

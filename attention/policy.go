@@ -2,10 +2,7 @@ package attention
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
-	"anelab/internal/format"
 	"anelab/swa"
 )
 
@@ -47,6 +44,13 @@ func Runs(p Policy, heads, kvHeads int) []Run {
 	return runs
 }
 
+var _ = register("full", "full", func(text, arg string) (Policy, error) {
+	if text != "full" {
+		return nil, errForm
+	}
+	return Full{}, nil
+})
+
 // Full sees everything up to itself.
 type Full struct{}
 
@@ -63,6 +67,11 @@ func (Full) Visible(dst []swa.Span, _ int, pos int) []swa.Span {
 // Keep is everything.
 func (Full) Keep() swa.Retention { return swa.All }
 
+var _ = register("sliding", "sliding:512", func(_, arg string) (Policy, error) {
+	w, err := number(arg, 1)
+	return Sliding{w}, err
+})
+
 // Sliding sees the last Window positions, itself included.
 type Sliding struct{ Window int }
 
@@ -78,21 +87,3 @@ func (s Sliding) Visible(dst []swa.Span, _ int, pos int) []swa.Span {
 
 // Keep is the last W rows.
 func (s Sliding) Keep() swa.Retention { return swa.Last(s.Window) }
-
-// names lists what Parse knows, for suggestions.
-var names = []string{"full", "sliding"}
-
-// Parse reads a policy's text form; String writes it back.
-func Parse(text string) (Policy, error) {
-	name, arg, has := strings.Cut(text, ":")
-	switch {
-	case name == "full" && !has:
-		return Full{}, nil
-	case name == "sliding":
-		if w, err := strconv.Atoi(arg); err == nil && w >= 1 && w <= 1<<24 && strconv.Itoa(w) == arg {
-			return Sliding{w}, nil
-		}
-		return nil, &format.Error{Field: "attn", Got: strconv.Quote(text), Want: "sliding:<positions>, for example sliding:512"}
-	}
-	return nil, &format.Error{Field: "attn", Got: strconv.Quote(text), Want: "full or sliding:<positions>", Fix: format.DidYouMean(name, names)}
-}

@@ -65,6 +65,9 @@ func (m *Model) keysValues(p *Pass, l int) {
 	m.a.VNorm(ws.v, ws.v, y.HeadDim, eps)
 	m.a.RMSNorm(ws.k, ws.k, w.kNorm, y.HeadDim, eps)
 	m.rotate(p, y, ws.k)
+	if like := m.form(l).Like; like > 0 {
+		m.borrowDirections(p, y, p.Stores[like-1])
+	}
 	p.Stores[l].Stage(p.First, ws.k, ws.v)
 }
 
@@ -89,7 +92,7 @@ func (m *Model) rotate(p *Pass, y Layer, x []float32) {
 // attend runs the policy of layer y for every token, shared among the cores: by token, or by position and column when there
 // is one.
 func (m *Model) attend(p *Pass, y Layer, store swa.Store) {
-	if p.T == 1 && p.Trace == nil {
+	if p.T == 1 && p.Trace == nil && m.simple[y.Index] {
 		m.attendOne(p, y, store)
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"anelab/internal/format"
 	"anelab/swa"
@@ -38,28 +37,6 @@ func (m *Model) NewState(context int) (*State, error) {
 		return nil, &format.Error{Field: "context", Got: fmt.Sprint(context), Want: fmt.Sprintf("1 to %d positions", m.Config.MaxPositionEmbeddings)}
 	}
 	return &State{model: m, context: context, batch: defaultBatch, stores: m.newStores(context)}, nil
-}
-
-// Retention is what owner l must keep: the union of what all layers that read it need.
-func (m *Model) Retention(l int) swa.Retention {
-	r := m.policies[l].Keep()
-	for i, y := range m.Layers {
-		if y.KVSource == l {
-			r = r.Union(m.policies[i].Keep())
-		}
-	}
-	return r
-}
-
-// newStores gives every owner its store.
-func (m *Model) newStores(context int) []swa.Store {
-	stores := make([]swa.Store, len(m.Layers))
-	for i, y := range m.Layers {
-		if y.OwnsKV() {
-			stores[i] = swa.New(m.Retention(i), swa.Shape{KVHeads: y.KVHeads, HeadDim: y.HeadDim, Elem: m.kv}, context)
-		}
-	}
-	return stores
 }
 
 // Next is the position of the next token.
@@ -123,6 +100,7 @@ type part uint8
 const (
 	inner part = iota // only what its tokens leave behind
 	final             // also the logits that follow its last token
+	every             // also the logits that follow each of them
 )
 
 // Step feeds one token and returns the logits [V] that follow it.
@@ -156,7 +134,7 @@ func (s *State) check(tokens []int) error {
 // depend on one another's presence, so the result is the same bit for bit. When somebody listens, every row goes all the way.
 func (s *State) layers(ctx context.Context, p *Pass, what part) error {
 	m, donor := s.model, s.model.owner
-	if p.Trace != nil || p.T == 1 && what == final {
+	if p.Trace != nil || what == every || p.T == 1 && what == final {
 		return m.RunLayers(ctx, p, 0, len(m.Layers))
 	}
 	if err := m.RunLayers(ctx, p, 0, donor); err != nil {
@@ -204,12 +182,20 @@ func (s *State) head() ([]float32, error) {
 	s.normed, s.pre, s.logits = grow(s.normed, d), grow(s.pre, m.Config.VocabSize), grow(s.logits, m.Config.VocabSize)
 	m.FinalNorm(s.normed, s.pass.X[(s.pass.T-1)*d:])
 	m.Logits(s.logits, s.pre, s.normed)
-	for _, v := range s.logits {
-		if v-v != 0 || math.IsNaN(float64(v)) {
-			return nil, ErrNotFinite
-		}
+	if !finite(s.logits) {
+		return nil, ErrNotFinite
 	}
 	return s.logits, nil
+}
+
+// finite reports whether no logit is NaN or infinite.
+func finite(logits []float32) bool {
+	for _, v := range logits {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // tapRope traces the rotary tables of the call.

@@ -6,6 +6,7 @@ import (
 	"anelab/internal/arith"
 	"anelab/internal/format"
 	"anelab/quant"
+	"anelab/swa"
 )
 
 // layerWeights are the tensors of one decoder layer; names as in the checkpoint.
@@ -43,6 +44,7 @@ type loader struct {
 	src      Source
 	a        arith.Arithmetic
 	linear   func(name string, m quant.Matrix) (quant.Matrix, error)
+	form     func(layer int) swa.Form
 	err      error
 	warnings []error
 }
@@ -103,6 +105,11 @@ func (l *loader) weight(name string, rows, cols int) quant.Matrix {
 	if l.err == nil && l.linear != nil {
 		m, l.err = l.linear(name, m)
 	}
+	return l.narrowed(name, m)
+}
+
+// narrowed is a weight in the mode's type, with a warning where it does not survive that.
+func (l *loader) narrowed(name string, m quant.Matrix) quant.Matrix {
 	if l.err != nil {
 		return nil
 	}
@@ -197,9 +204,23 @@ func (l *loader) attention(w *layerWeights, y Layer, at string, d int) {
 	if !y.OwnsKV() {
 		return
 	}
-	w.k = l.weight(at+"k_proj.weight", y.KVWidth(), d)
+	w.k = l.keysOrValues(at+"k_proj.weight", y, d)
 	w.kNorm = l.vector(at+"k_norm.weight", y.HeadDim)
 	if !y.KEqV {
-		w.v = l.weight(at+"v_proj.weight", y.KVWidth(), d)
+		w.v = l.keysOrValues(at+"v_proj.weight", y, d)
 	}
+}
+
+// keysOrValues is a projection of an owner, of lower rank where its rows are stored as coordinates: RMS and RoPE come after the
+// projection, so rows rebuilt from their coordinates are those of the low-rank weight.
+func (l *loader) keysOrValues(name string, y Layer, d int) quant.Matrix {
+	m := l.weight(name, y.KVWidth(), d)
+	if rank := l.form(y.Index).Rank; l.err == nil && rank > 0 {
+		low, err := quant.LowRank(m, rank, y.HeadDim)
+		if err != nil {
+			l.err = &format.Error{Path: l.src.Path(), Field: name, Err: err}
+		}
+		return l.narrowed(name, low)
+	}
+	return m
 }

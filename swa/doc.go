@@ -8,11 +8,14 @@
 //	store      what it holds                          where position p lies
 //	Ring       the last W rows                        slot p mod W
 //	Linear     everything up to the context           slot p
+//	Bank       the first S rows and the last R        row p of the sinks, else slot p mod R
+//	Grouped    the newest exactly, older in codes     slot p mod (recent+group), else code p
+//	Indexed    a store, and extremes of key blocks    as the store
 //	Shift      a chunk's sliding cache port           slot p − (last − (W−1)), newest row at W−1
 //	Masked     a chunk's full cache port              slot p
 //
 // A [View] hides the difference: Row(p) is the row of absolute position p. Every row carries its absolute position by
-// construction; nothing is ever judged by slot number.
+// construction; nothing is ever judged by slot number. A [Form] says in how few bits rows are kept; a view reads numbers.
 //
 // Window convention: W is the query itself and the W−1 positions before it. Ranges are half-open.
 //

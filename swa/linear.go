@@ -11,7 +11,7 @@ type Linear struct {
 // NewLinear allocates room for context rows.
 func NewLinear(s Shape, context int) *Linear {
 	n := context * s.Width()
-	return &Linear{shape: s, k: newCells(s.Elem, n), v: newCells(s.Elem, n)}
+	return &Linear{shape: s, k: newCells(s, n), v: newCells(s, n)}
 }
 
 // Stage writes the rows behind the committed ones. The caller has checked that they fit.

@@ -17,7 +17,7 @@ func NewRing(s Shape, w int) *Ring {
 		panic("swa: a ring needs at least one row")
 	}
 	n := w * s.Width()
-	return &Ring{shape: s, window: w, k: newCells(s.Elem, n), v: newCells(s.Elem, n), sk: newCells(s.Elem, 0), sv: newCells(s.Elem, 0)}
+	return &Ring{shape: s, window: w, k: newCells(s, n), v: newCells(s, n), sk: newCells(s, 0), sv: newCells(s, 0)}
 }
 
 // Stage keeps copies of the rows; they stay apart from the ring.

@@ -19,9 +19,10 @@ type Store interface {
 	Truncate(p int) error
 }
 
-// Retention says which past rows a layer must keep for everyone who reads them.
+// Retention says which past rows a layer must keep for everyone who reads them: the first Sink ones and the last Last ones.
 type Retention struct {
-	Last int // the last n rows; 0 = all
+	Sink int // the first rows of the sequence; only beside Last
+	Last int // the newest rows; 0 = all
 }
 
 // All keeps everything.
@@ -30,12 +31,15 @@ var All = Retention{}
 // Last keeps the newest n rows.
 func Last(n int) Retention { return Retention{Last: n} }
 
+// Sinks keeps the first s rows and the newest n.
+func Sinks(s, n int) Retention { return Retention{Sink: s, Last: n} }
+
 // Union keeps what both need: a donor's store must satisfy all its readers.
 func (r Retention) Union(o Retention) Retention {
 	if r == All || o == All {
 		return All
 	}
-	return Retention{Last: max(r.Last, o.Last)}
+	return Retention{Sink: max(r.Sink, o.Sink), Last: max(r.Last, o.Last)}
 }
 
 // Rows is the number of rows kept at the given context.
@@ -43,29 +47,39 @@ func (r Retention) Rows(context int) int {
 	if r == All {
 		return context
 	}
-	return min(r.Last, context)
+	return min(r.Sink+r.Last, context)
 }
 
 func (r Retention) String() string {
-	if r == All {
+	switch {
+	case r == All:
 		return "all"
+	case r.Sink > 0:
+		return fmt.Sprintf("first %d and last %d", r.Sink, r.Last)
 	}
 	return fmt.Sprintf("last %d", r.Last)
 }
 
-// Shape is one position's key (or value) row: K heads of width d, and the type it is kept in.
+// Shape is one position's key (or value) row: K heads of width d, and how it is kept.
 type Shape struct {
 	KVHeads, HeadDim int
-	Elem             Elem
+	Elem             Elem // what a number is rounded to
+	Form             Form // fewer bits than that; zero keeps the numbers
 }
 
 // Width is the number of values in a row.
 func (s Shape) Width() int { return s.KVHeads * s.HeadDim }
 
-// New returns the store that a retention asks for, with all memory allocated: [Linear] for All, else [Ring].
+// New returns the store that a retention asks for, with all memory allocated: [Linear] for All, [Ring] for a window, [Bank] for
+// a window behind sinks, [Grouped] where rows are quantised in groups of positions.
 func New(r Retention, s Shape, context int) Store {
-	if r == All || r.Last >= context {
+	switch {
+	case s.Form.Group > 0:
+		return NewGrouped(s, context)
+	case r == All || r.Rows(context) == context:
 		return NewLinear(s, context)
+	case r.Sink > 0:
+		return NewBank(s, r)
 	}
 	return NewRing(s, r.Last)
 }
