@@ -23,6 +23,7 @@ const intro = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural
   calibrate, transfer  fit the cost model to measurements, show what it misses
   verify               chunked = whole = golden, tensor by tensor
   pack, bench          write a model in 4 bits, time it on this machine
+  inspect, palettize   what a Core ML model holds; its weights in few bits
   ideas, trace         what other techniques bring; a token laid out in time
   merge, report        parts of a sweep in one; a sweep as an HTML page
   devices, layouts, explain, version, completion, help
@@ -53,7 +54,7 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetVersionTemplate("simulate {{.Version}}\n")
 	root.SetHelpCommand(newHelpCmd(root))
 	root.AddCommand(newPlanCmd(c), newRequestCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newTransferCmd(c), newVerifyCmd(c),
-		newPackCmd(c), newBenchCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
+		newPackCmd(c), newBenchCmd(c), newInspectCmd(c), newPalettizeCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
 	root.InitDefaultHelpCmd()
 	return root
 }

@@ -31,6 +31,8 @@ var documents = map[string]struct {
 	"verify":       {"simulate verify --format json", verifyDocument{}},
 	"request":      {"simulate request --format json", requestDocument{}},
 	"ideas":        {"simulate ideas --format json", ideasDocument{}},
+	"inspect":      {"simulate inspect --format json", inspectDocument{}},
+	"palettize":    {"simulate palettize --format json", palettizeDocument{}},
 	"check":        {"simulate check --format json", (&Check{}).Document()},
 }
 
