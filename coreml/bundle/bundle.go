@@ -29,25 +29,28 @@ type Options struct {
 }
 
 // Open opens a folder and checks that its parts belong together. Weights and tables are read while the bundle is open.
-func Open(dir string, o Options) (b *Bundle, err error) {
-	config := filepath.Join(dir, ConfigName)
+func Open(dir string, o Options) (*Bundle, error) {
+	b := &Bundle{Path: dir}
+	if err := b.open(o); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *Bundle) open(o Options) error {
+	config := filepath.Join(b.Path, ConfigName)
 	text, err := os.ReadFile(config)
 	if err != nil {
-		return nil, &format.Error{Path: config, Err: err, Fix: "a bundle has a " + ConfigName + " beside its chunks"}
+		return &format.Error{Path: config, Err: err, Fix: "a bundle has a " + ConfigName + " beside its chunks"}
 	}
-	b = &Bundle{Path: dir}
 	if b.Config, err = parseConfig(config, text); err != nil {
-		return nil, err
+		return err
 	}
-	defer func() {
-		if err != nil {
-			b.Close()
-		}
-	}()
-	if b.Tables, err = openTables(mapped.Disk(dir), b.Config); err != nil {
-		return nil, err
+	if b.Tables, err = openTables(mapped.Disk(b.Path), b.Config); err != nil {
+		return err
 	}
-	return b, b.openChunks(o)
+	return b.openChunks(o)
 }
 
 // openChunks opens the chunks of one layout, up to the one that gives a token: a 3-file layout may lie beside the last file of a

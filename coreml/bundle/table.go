@@ -36,9 +36,9 @@ func openSized(dir mapped.Folder, name string, size int64, what string) (*mapped
 	if err != nil {
 		return nil, &format.Error{Path: dir.Path(name), Err: err, Fix: "a bundle needs its tables; copy them from the converter's output"}
 	}
-	if int64(len(f.Data)) != size {
+	if n := len(f.Data); int64(n) != size {
 		f.Close()
-		return nil, &format.Error{Path: f.Path, Got: fmt.Sprintf("%d bytes", len(f.Data)), Want: fmt.Sprintf("%d: %s", size, what),
+		return nil, &format.Error{Path: f.Path, Got: fmt.Sprintf("%d bytes", n), Want: fmt.Sprintf("%d: %s", size, what),
 			Fix: "the table is cut short, or made for another model than " + ConfigName + " says"}
 	}
 	return f, nil

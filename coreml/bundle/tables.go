@@ -23,25 +23,28 @@ type Tables struct {
 }
 
 // openTables maps all tables and holds them against the config.
-func openTables(dir mapped.Folder, c *Config) (t *Tables, err error) {
-	t = new(Tables)
-	defer func() {
-		if err != nil {
-			t.close()
-		}
-	}()
-	if t.embed, err = openTable(dir, "embed_tokens", c.VocabSize, c.HiddenSize); err != nil {
+func openTables(dir mapped.Folder, c *Config) (*Tables, error) {
+	t := new(Tables)
+	if err := t.open(dir, c); err != nil {
+		t.close()
 		return nil, err
 	}
+	return t, nil
+}
+
+func (t *Tables) open(dir mapped.Folder, c *Config) (err error) {
+	if t.embed, err = openTable(dir, "embed_tokens", c.VocabSize, c.HiddenSize); err != nil {
+		return err
+	}
 	if t.ple, err = openTable(dir, "embed_tokens_per_layer", c.VocabSize, c.PerLayerDim*c.NumHiddenLayers); err != nil {
-		return nil, err
+		return err
 	}
 	t.embed.factor, t.ple.factor = c.EmbedScale, c.PerLayerEmbedScale
 	if t.sliding, err = openRope(dir, "sliding", c.HeadDim, c.ContextLength); err != nil {
-		return nil, err
+		return err
 	}
 	t.full, err = openRope(dir, "full", c.GlobalHeadDim, c.ContextLength)
-	return t, err
+	return err
 }
 
 func (t *Tables) close() {
