@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +30,16 @@ type ProgramCall struct {
 // ProgramSettings say how results are compared.
 type ProgramSettings struct {
 	Tolerance Tolerance
-	KeepGoing bool // compare everything instead of stopping at the first tensor that parts
+	Own       map[string]Tolerance // of outputs and states that are held to others
+	Free      map[string]bool      // outputs that are not judged
+	KeepGoing bool                 // compare everything instead of stopping at the first tensor that parts
+}
+
+func (s *ProgramSettings) tolerance(name string) Tolerance {
+	if own, ok := s.Own[name]; ok {
+		return own
+	}
+	return s.Tolerance
 }
 
 // ProgramReport is what [ComparePrograms] or [CompareOutputs] found.
@@ -43,6 +53,16 @@ type ProgramReport struct {
 	WorstName string
 	OnlyGot   int // ops without a counterpart on the other side
 	OnlyWant  int
+	Outputs   []OutputReport // of CompareOutputs
+}
+
+// OutputReport is one output or state held against an expected one.
+type OutputReport struct {
+	Name       string
+	Difference Difference
+	Tolerance  Tolerance
+	OK         bool
+	Free       bool // looked at, not judged
 }
 
 // ProgramParting is the first tensor that two programs disagree on.
@@ -50,6 +70,7 @@ type ProgramParting struct {
 	Name   string // as got calls it
 	Other  string // as want calls it, where that is another name
 	Op     string // type of the op that yields it; "output" or "state" where no op was looked at
+	Layer  int    // counted within the program, −1 outside the layers
 	Err    *Disagreement
 	Detail string // values to look at
 }
@@ -59,6 +80,9 @@ func (p *ProgramParting) String() string {
 	name := p.Name
 	if p.Other != "" {
 		name += " (" + p.Other + ")"
+	}
+	if p.Layer >= 0 {
+		return fmt.Sprintf("%s of %s in layer %d: %v", name, p.Op, p.Layer, p.Err)
 	}
 	return fmt.Sprintf("%s of %s: %v", name, p.Op, p.Err)
 }
@@ -115,14 +139,14 @@ func ComparePrograms(ctx context.Context, got, want MIL, c ProgramCall, s Progra
 	defer stopGot()
 	nextWant, stopWant := iter.Pull2(want.taps(ctx, c, theirs))
 	defer stopWant()
-	producers := got.function().Body.Producers()
+	producers, layers := got.function().Body.Producers(), layersOf(got.function())
 	for {
 		x, errX, okX := nextGot()
 		y, errY, okY := nextWant()
 		if err := errors.Join(named(got, errX), named(want, errY)); err != nil || !okX || !okY {
 			return r, err
 		}
-		at := ProgramParting{Name: x.name, Op: producers[x.name].Type}
+		at := ProgramParting{Name: x.name, Op: producers[x.name].Type, Layer: layers[producers[x.name]]}
 		if y.name != x.name {
 			at.Other = y.name
 		}
@@ -139,7 +163,9 @@ func named(m MIL, err error) error {
 	return fmt.Errorf("%s: %w", m.Label, err)
 }
 
-// CompareOutputs runs a program and holds its outputs, and those states that expected names, against expected ones.
+// CompareOutputs runs a program and holds its outputs, and those states that expected names, against expected ones. Where a tolerance
+// is exact, expected numbers are rounded to the type of the result first. A state that is given is left as the call leaves it, when
+// everything was compared.
 func CompareOutputs(ctx context.Context, got MIL, c ProgramCall, expected map[string]*interp.Tensor, s ProgramSettings) (ProgramReport, error) {
 	r := ProgramReport{Got: got.Label, Want: "expected"}
 	state, err := got.start(c)
@@ -150,25 +176,48 @@ func CompareOutputs(ctx context.Context, got MIL, c ProgramCall, expected map[st
 	if err != nil {
 		return r, named(got, err)
 	}
-	names := slices.Clone(got.function().Body.Outputs)
+	names, producers, layers := slices.Clone(got.function().Body.Outputs), got.function().Body.Producers(), layersOf(got.function())
 	for _, v := range got.function().States() {
 		names = append(names, v.Name)
 	}
 	for _, name := range names {
-		want, at, result := expected[name], ProgramParting{Name: name, Op: "output"}, outputs[name]
+		want, at, result := expected[name], ProgramParting{Name: name, Op: "output", Layer: -1}, outputs[name]
 		if result == nil {
 			at.Op, result = "state", state[name]
+		} else if op := producers[name]; op != nil {
+			at.Layer = layers[op]
 		}
 		if want == nil {
 			r.OnlyGot++
 			continue
 		}
-		if r.add(at, compareTensors(result, want), s.Tolerance); r.First != nil && !s.KeepGoing {
+		if r.output(at, result, want, &s); r.First != nil && !s.KeepGoing {
 			return r, nil
 		}
 	}
+	if c.State != nil {
+		maps.Copy(c.State, state)
+	}
 	r.OnlyWant = len(expected) - r.Compared
 	return r, nil
+}
+
+// output holds one result against the expected one and notes it.
+func (r *ProgramReport) output(at ProgramParting, got, want *interp.Tensor, s *ProgramSettings) {
+	tolerance := s.tolerance(at.Name)
+	if tolerance.Exact() && want.Floats != nil && got.DType == mil.Float16 {
+		want = interp.F16(want.Floats, want.Shape...)
+	}
+	d := compareTensors(got, want)
+	o := OutputReport{Name: at.Name, Difference: d, Tolerance: tolerance, Free: s.Free[at.Name], OK: true}
+	if !o.Free {
+		o.OK = tolerance.Check(d) == nil
+		r.add(at, d, tolerance)
+	} else {
+		r.Compared++
+	}
+	o.Difference.got, o.Difference.want = nil, nil
+	r.Outputs = append(r.Outputs, o)
 }
 
 func (m MIL) name() string {

@@ -145,8 +145,6 @@ func TestOutputsAgainstExpectedOnes(t *testing.T) { // oracle: the outputs and s
 		require.NoError(t, err)
 		require.NoError(t, r.Err())
 		require.Equal(t, len(expected), r.Compared)
-		_, err = m.Model.Run(context.Background(), "main", call.Inputs, interp.Call{State: state})
-		require.NoError(t, err)
 	}
 	expected := tensors("s0/out/")
 	for _, x := range expected {

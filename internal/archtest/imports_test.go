@@ -67,6 +67,7 @@ var mayImport = map[string][]string{
 	"chunking/emit":         {"chunking", "gemma4", "quant", "attention", "swa", "internal/arith", "coreml/mil"},
 
 	"parity":              {"coreml/*", "gemma4", "chunking", "chunking/run", "quant", "attention", "swa", "internal/arith", "internal/half"},
+	"parity/recorded":     {"parity", "coreml/interp", "internal/checkpoint/safetensors"},
 	"parity/golden":       {"parity", "gemma4", "quant", "internal/atomicfile", "internal/checkpoint/safetensors"},
 	"parity/golden/dense": {"parity", "parity/golden", "quant", "internal/npy"},
 	"parity/paritytest":   {"parity", "parity/golden", "gemma4", "quant", "internal/arith", "internal/checkpoint", "internal/shareddata"},

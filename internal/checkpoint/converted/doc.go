@@ -18,8 +18,8 @@
 //	                        per_layer_projection_norm   per_layer_model_projection
 //	                        tanh, argmax                lm_head
 //
-// Packages hold no embedding tables: the host looks tokens up (spec forward.md §4.0). They come from a checkpoint, or from the
-// INT8 files of a bundle ([OpenTables]); without either, the LM head serves for the embeddings, to which it is tied.
+// Packages hold no embedding tables: the host looks tokens up (spec forward.md §4.0). They come from another source; without one, the
+// LM head serves for the embeddings, to which it is tied.
 //
 // Numbers are never changed: a palette stays a palette of the same indices and tables, a folded scale stays folded.
 //
