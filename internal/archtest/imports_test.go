@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"coreml/compress":       {"coreml/census", "coreml/mil", "quant", "internal/half"},
 	"coreml/bundle":         {"coreml/mil", "coreml/mlpackage", "coreml/miltext", "coreml/interp", "internal/checkpoint/mapped", "internal/npy", "internal/half", "quant"},
 	"coreml/place":          {"coreml/census", "coreml/mil", "chunking", "gemma4", "quant"},
-	"coreml/device":         {"coreml/mlpackage"},
+	"coreml/device":         {"coreml/mil", "coreml/mlpackage", "internal/half"},
 	"chunking/emit":         {"chunking", "gemma4", "quant", "attention", "swa", "internal/arith", "coreml/mil"},
 
 	"parity":              {"coreml/*", "gemma4", "chunking", "chunking/run", "quant", "attention", "swa", "internal/arith", "internal/half"},
@@ -96,6 +96,7 @@ var owners = map[string][]string{
 	"github.com/nlpodyssey/gopickle":  {"internal/checkpoint/torchpickle"},
 	"gorgonia.org/tensor":             {"parity/golden/dense"},
 	"gonum.org/v1/gonum":              {"anesim", "quant"},
+	"github.com/ebitengine/purego":    {"coreml/device"},
 	"github.com/spf13/cobra":          {"cmd/simulate", "cmd/simulate/internal/*"},
 	"github.com/spf13/pflag":          {"cmd/simulate", "cmd/simulate/internal/*"},
 	"github.com/goccy/go-yaml":        {"chunking/layoutfile", "anesim/devices"},

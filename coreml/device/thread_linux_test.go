@@ -1,0 +1,6 @@
+package device
+
+import "syscall"
+
+// threadID tells the fake whose pool it is.
+func threadID() int { return syscall.Gettid() }
