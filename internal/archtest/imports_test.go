@@ -36,10 +36,17 @@ var mayImport = map[string][]string{
 	"internal/gemmatest":              {"gemma4", "quant", "internal/half"},
 	"internal/archtest":               {},
 
+	"internal/tokenizer":               {"internal/checkpoint/mapped", "internal/tokenizer/gguf"},
+	"internal/tokenizer/gguf":          {},
+	"internal/tokenizer/gguf/gguftest": {},
+	"internal/chat":                    {"internal/tokenizer"},
+
 	"quant":     {"internal/half", "internal/kernel"},
 	"swa":       {"internal/half", "internal/kernel"},
 	"attention": {"swa", "internal/arith"},
 	"gemma4":    {"attention", "swa", "quant", "internal/arith"},
+
+	"quality": {"gemma4", "attention", "quant", "internal/arith", "internal/checkpoint/safetensors"},
 
 	"chunking":            {"gemma4", "quant", "attention", "swa"},
 	"chunking/layoutfile": {"chunking", "quant"},
@@ -88,6 +95,8 @@ var forTestsOnly = map[string][]string{
 	module + "/internal/gemmatest":    {},
 	module + "/internal/shareddata":   {"parity/paritytest"},
 	module + "/parity/paritytest":     {},
+
+	module + "/internal/tokenizer/gguf/gguftest": {},
 }
 
 // owners says which packages may import a third-party module in ordinary files. Why each module is there: RATIONALE.md.
