@@ -126,7 +126,7 @@ func TestParseFaults(t *testing.T) {
 		{"state", "L0-34+head kv=‸state", "caches in Core ML states are not planned yet", ""},
 		{"typo in kv", "L0-34+head kv=‸explict", `did you mean "explicit"?`, ""},
 		{"typo in a policy", "L0-34+head attn=‸slidng:512", `did you mean "sliding"?`, ""},
-		{"window 0", "L0-34+head attn=‸sliding:0", "sliding:<positions>", ""},
+		{"window 0", "L0-34+head attn=‸sliding:0", "the form of sliding:512", ""},
 		{"policy of no layer", "L0-34+head @35 attn=‸full", "layer 35 does not exist", RuleAttn},
 		{"two policies", "L0-34+head @9 attn=full @9 ‸attn=full", "attn is given twice", ""},
 		{"selector alone", "L0-34+head ‸@9", "@9 without attn=", ""},
