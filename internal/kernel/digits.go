@@ -5,25 +5,47 @@ import (
 	"math"
 )
 
-// Digits is an input vector [Cols] as the integer kernels read it: per block of 128 numbers a scale and 24-bit integers, each
-// as three signed bytes, X = 65536·h + 256·m + l.
+// Digits is an input vector [Cols] as the integer kernels read it: per block of 64 numbers a scale and 22-bit integers, each
+// as two signed digits of 11 bits, X = 2048·h + l.
 //
-//	block   head: −128·Σh, −128·Σm, −128·Σl (int32), 2^16·scale, 2^8·scale (float32), 12 bytes unused
-//	        16 octets of 8 numbers: h even, h odd, m even, m odd, l even, l odd, four bytes each
+//	block   head: 2048·scale, scale (float32), 24 bytes unused
+//	        8 octets of 8 numbers: 8 high digits, 8 low digits, two bytes each, in the order of the path
 //
-// The sums undo the offset of 128 that makes a table's high bytes unsigned.
+// A palette entry has 16 bits, so a block's sum of products with one digit fits 32 bits and is exact.
 type Digits struct {
 	data   []byte // [T, blocks, head and octets]
 	blocks int
 	rows   int // T
 }
 
-const digitBlockBytes = headBytes + blockOctets*octetBytes
+const (
+	digitBlockBytes = headBytes + digitCols/8*octetBytes
+	digitBits       = 11
+	// digitLimit is the greatest integer that inputs are scaled to: with it no high digit exceeds 1023.
+	digitLimit = 1023 << digitBits
+	// digitLeast is 2^-96, below which a block counts as zero: the inverse of its scale would overflow.
+	digitLeast = (127 - 96) << 23
+)
+
+// The order of an octet's digits: place i is the word of input i. The kernels of avx512 look words up, and find inputs j and j+4 side by
+// side; the others look bytes up, even inputs and odd ones.
+var (
+	pairsOrder = [8]uint8{0, 2, 4, 6, 1, 3, 5, 7}
+	splitOrder = [8]uint8{0, 4, 1, 5, 2, 6, 3, 7}
+)
+
+// octetOrder is the order of the path in use.
+func octetOrder() *[8]uint8 {
+	if active == avx512 {
+		return &pairsOrder
+	}
+	return &splitOrder
+}
 
 // Set quantises t rows x [t, n]; inputs beyond n are zero.
 func (d *Digits) Set(x []float32, t int) {
 	n := len(x) / t
-	d.blocks, d.rows = (n+BlockCols-1)/BlockCols, t
+	d.blocks, d.rows = (n+BlockCols-1)/BlockCols*(BlockCols/digitCols), t
 	size := t * d.rowBytes()
 	if cap(d.data) < size {
 		d.data = make([]byte, size)
@@ -31,11 +53,11 @@ func (d *Digits) Set(x []float32, t int) {
 	d.data = d.data[:size]
 	for i := range t {
 		row, whole := x[i*n:(i+1)*n], 0
-		if n >= BlockCols && digitsFast(d.block(i, 0), row[:n/BlockCols*BlockCols]) {
-			whole = n / BlockCols
+		if n >= digitCols && digitsFast(d.block(i, 0), row[:n/digitCols*digitCols]) {
+			whole = n / digitCols
 		}
 		for b := whole; b < d.blocks; b++ {
-			setBlock(d.block(i, b), row[b*BlockCols:min((b+1)*BlockCols, n)])
+			setBlock(d.block(i, b), row[min(b*digitCols, n):min((b+1)*digitCols, n)])
 		}
 	}
 }
@@ -49,9 +71,6 @@ func (d *Digits) block(i, b int) []byte {
 	return d.data[at : at+digitBlockBytes]
 }
 
-// digitLimit is the greatest integer that inputs are scaled to, a little below that of three balanced bytes.
-const digitLimit = 0x7f7f00
-
 // setBlock writes one block. Every step is a float32 operation, so that vector code gives the same bytes.
 func setBlock(dst []byte, x []float32) {
 	clear(dst)
@@ -59,53 +78,68 @@ func setBlock(dst []byte, x []float32) {
 	for _, v := range x { // as integers, so that a NaN is the greatest and makes every result a NaN
 		bits = max(bits, math.Float32bits(v)&0x7fffffff)
 	}
-	peak := math.Float32frombits(bits)
-	if peak == 0 {
+	if bits < digitLeast {
 		return
 	}
+	peak := math.Float32frombits(bits)
 	inverse, scale := digitLimit/peak, peak/digitLimit
-	var sum [3]int32
+	order := octetOrder()
 	for i, v := range x {
 		n := int32(math.RoundToEven(float64(float32(v * inverse))))
-		l := int32(int8(n))
-		n = (n - l) >> 8
-		m := int32(int8(n))
-		h := (n - m) >> 8
-		at := headBytes + i/8*octetBytes + i%2*4 + i%8/2
-		dst[at], dst[at+8], dst[at+16] = byte(h), byte(m), byte(l)
-		sum[0], sum[1], sum[2] = sum[0]+h, sum[1]+m, sum[2]+l
+		l := n << (32 - digitBits) >> (32 - digitBits)
+		at := headBytes + i/8*octetBytes + 2*int(order[i%8])
+		binary.LittleEndian.PutUint16(dst[at:], uint16((n-l)>>digitBits))
+		binary.LittleEndian.PutUint16(dst[at+octetBytes/2:], uint16(l))
 	}
-	for k, s := range sum {
-		binary.LittleEndian.PutUint32(dst[4*k:], uint32(-128*s))
-	}
-	putFloat(dst[12:], scale*65536)
-	putFloat(dst[16:], scale*256)
+	putFloat(dst[0:], scale*(1<<digitBits))
+	putFloat(dst[4:], scale)
 }
 
+// digits are the two digits of input k of a block.
+func digits(block []byte, k int, order *[8]uint8) (h, l int32) {
+	at := headBytes + k/8*octetBytes + 2*int(order[k%8])
+	return int32(int16(binary.LittleEndian.Uint16(block[at:]))), int32(int16(binary.LittleEndian.Uint16(block[at+octetBytes/2:])))
+}
+
+// inputBytes is how much of the digits goes through a range of groups at a time, so that it stays in the second-level cache.
+const inputBytes = 1 << 20
+
 // Palette4Rows is y = x·Wᵀ for the rows of groups [lo, hi) of m, both even; y [T, Rows] is written only there. Exact within a block
-// of 128 inputs but for the rounding of inputs to 24 bits, so a result depends neither on T nor on the path.
+// of 64 inputs but for the rounding of inputs to 22 bits of the block's greatest, so a result depends neither on T nor on the path.
 func Palette4Rows(y []float32, m *Palette4, x *Digits, lo, hi int) {
-	if len(y) != x.rows*m.Rows || lo%2 != 0 || hi%2 != 0 || hi > m.Groups() || x.blocks != m.Blocks() {
+	if len(y) != x.rows*m.Rows || lo%2 != 0 || hi%2 != 0 || hi > m.Groups() || x.blocks*digitCols != m.Blocks()*BlockCols {
 		panic("kernel: Palette4Rows: want y [T, Rows], an even range of groups, and inputs of the matrix's width")
 	}
-	var tile [4 * 2 * GroupRows]float32
-	for g := lo; g < hi; g += 2 {
-		first := g * GroupRows
-		last := min(first+2*GroupRows, m.Rows)
-		for t := 0; t < x.rows; t += 4 {
-			n := min(4, x.rows-t)
-			pairOfGroups(&tile, m, x, [3]int{g, t, n})
-			for i := range n {
-				copy(y[(t+i)*m.Rows+first:(t+i)*m.Rows+last], tile[i*2*GroupRows:])
-			}
+	part := max(inputBytes/x.rowBytes()/gemmInputs, 1) * gemmInputs
+	for first := 0; first < x.rows; first += part {
+		for g := lo; g < hi; g += 2 {
+			palettePart(y, m, x, [3]int{g, first, min(first+part, x.rows)})
 		}
 	}
 }
 
-// pairOfGroups fills tile [4, 64] with groups g and g+1 times inputs t … t+n−1; at is g, t, n.
-func pairOfGroups(tile *[8 * GroupRows]float32, m *Palette4, x *Digits, at [3]int) {
+// palettePart is groups g and g+1 times inputs [first, end); at is g, first, end.
+func palettePart(y []float32, m *Palette4, x *Digits, at [3]int) {
+	var tile [gemmInputs * 2 * GroupRows]float32
+	g, end := at[0], at[2]
+	row := g * GroupRows
+	last := min(row+2*GroupRows, m.Rows)
+	for t := at[1]; t < end; t += gemmInputs {
+		n := min(gemmInputs, end-t)
+		pairOfGroups(&tile, m, x, [3]int{g, t, n})
+		for i := range n {
+			copy(y[(t+i)*m.Rows+row:(t+i)*m.Rows+last], tile[i*2*GroupRows:])
+		}
+	}
+}
+
+// gemmInputs is how many inputs share a read of the weights.
+const gemmInputs = 6
+
+// pairOfGroups fills tile [n, 64] with groups g and g+1 times inputs t … t+n−1; at is g, t, n.
+func pairOfGroups(tile *[gemmInputs * 2 * GroupRows]float32, m *Palette4, x *Digits, at [3]int) {
 	g, t, n := at[0], at[1], at[2]
-	if n == 4 && gemm4Fast(tile, m, x, g, t) {
+	if n > 1 && gemm4Fast(tile, m, x, at) {
 		return
 	}
 	for i := range n {
@@ -117,25 +151,23 @@ func pairOfGroups(tile *[8 * GroupRows]float32, m *Palette4, x *Digits, at [3]in
 	}
 }
 
-// gemv4Go is one group times input i: per block t = 256·Σh·H + Σ(h·M + l·H) and c = Σ(h·L + l·M), where h, l are the bytes of a palette
-// entry and H, M, L those of the input; Σl·L is left out on purpose: it is below the input's own rounding.
+// gemv4Go is one group times input i: per block the sums of the palette's integers times the high digits and times the low ones.
 func gemv4Go(y []float32, m *Palette4, x *Digits, g, i int) {
 	table := m.tables[g*groupTable : (g+1)*groupTable]
 	packed := m.Packed[g*m.Stride() : (g+1)*m.Stride()]
+	order := octetOrder()
 	for r := range GroupRows {
 		var total float32
 		for b := range x.blocks {
 			block := x.block(i, b)
-			t, c := int32(0), int32(0)
-			for k := range BlockCols {
-				at := headBytes + k/8*octetBytes + k%2*4 + k%8/2
-				index := packed[(b*blockOctets+k/8)*128+r*4+k%8/2] >> (k % 2 * 4) & 15
-				h, l := int32(table[index])-128, int32(table[16+index])
-				xh, xm, xl := int32(int8(block[at])), int32(int8(block[at+8])), int32(int8(block[at+16]))
-				t += h*xh<<8 + h*xm + l*xh
-				c += h*xl + l*xm
+			high, low := int32(0), int32(0)
+			for k := range digitCols {
+				index := packed[(b*digitCols/8+k/8)*128+r*4+k%8/2] >> (k % 2 * 4) & 15
+				w := int32(int16(binary.LittleEndian.Uint16(table[2*index:])))
+				h, l := digits(block, k, order)
+				high, low = high+w*h, low+w*l
 			}
-			total += float32(float32(t)*getFloat(block[12:])) + float32(float32(c)*getFloat(block[16:]))
+			total += float32(float32(high)*getFloat(block[0:])) + float32(float32(low)*getFloat(block[4:]))
 		}
 		y[r] = total * getFloat(table[32:])
 	}

@@ -6,17 +6,31 @@ import (
 	"slices"
 )
 
+//go:generate go run ./_asm -dir .
+
 // path is one set of inner loops.
 type path uint8
 
 // Generic Go is the specification; the others are faster and, where pinned, equal to it bit for bit.
 const (
 	generic path = iota
+	neon
 	avx2
-	avx512
+	avxvnni // avx2, with the dot products of words that some CPUs have beside it
+	avx512  // with those dot products
 )
 
-func (p path) String() string { return [...]string{"generic", "avx2", "avx512"}[p] }
+func (p path) String() string {
+	return [...]string{"generic", "neon", "avx2", "avxvnni", "avx512"}[p]
+}
+
+// dense is the path of everything but palettes.
+func (p path) dense() path {
+	if p == avxvnni {
+		return avx2
+	}
+	return p
+}
 
 // EnvPath names the environment variable that forces a path: "generic", or one of the names that Paths lists.
 const EnvPath = "ANELAB_KERNEL"

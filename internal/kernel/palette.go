@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Palette4 is a weight [Rows, Cols] of 4-bit indices in the order the kernels want, rows in lanes.
 //
@@ -16,12 +19,13 @@ type Palette4 struct {
 
 // Sizes of the layout.
 const (
-	GroupRows   = 32            // rows that share a palette
-	BlockCols   = 128           // inputs that share a scale in the integer kernels
-	blockOctets = BlockCols / 8 //
-	octetBytes  = 24            // six dwords of input digits
-	headBytes   = 32            // sums and scales of a block
-	groupTable  = 48            // high bytes, low bytes, scale
+	GroupRows   = 32  // rows that share a palette
+	BlockCols   = 128 // inputs are padded to a multiple
+	digitCols   = 64  // inputs that share a scale in the integer kernels
+	blockOctets = BlockCols / 8
+	octetBytes  = 32 // 8 high and 8 low digits
+	headBytes   = 32 // scales of a block
+	groupTable  = 48 // 16 integers of two bytes, scale
 )
 
 // Groups is the number of groups, an even number.
@@ -75,9 +79,8 @@ func (m *Palette4) Row(dst []float32, r int) {
 	}
 }
 
-// Seal derives the integer tables from LUT. An entry p is scale·(256·h + l) with h signed and l unsigned, both one byte; the scale
-// is a power of two, so that entries within a factor of 16 of the greatest are exact, and the others are off by at most
-// 2^-16 of it.
+// Seal derives the integer tables from LUT. An entry p is scale·n with n of 16 bits; the scale is a power of two, so that entries
+// within a factor of 16 of the greatest are exact, and the others are off by at most 2^-16 of it.
 func (m *Palette4) Seal() {
 	m.tables = make([]byte, groupTable*m.Groups())
 	for g := range m.Groups() {
@@ -86,11 +89,15 @@ func (m *Palette4) Seal() {
 		for _, p := range lut {
 			peak = max(peak, math.Abs(float64(p)))
 		}
+		if peak-peak != 0 { // every result of the group will be a NaN
+			putFloat(t[32:], float32(math.NaN()))
+			continue
+		}
 		_, exp := math.Frexp(peak)
 		scale := math.Ldexp(1, exp-15)
 		for i, p := range lut {
-			v := int(min(max(math.RoundToEven(float64(p)/scale), -32768), 32767))
-			t[i], t[16+i] = byte(v>>8+128), byte(v)
+			n := int(min(max(math.RoundToEven(float64(p)/scale), -32767), 32767))
+			binary.LittleEndian.PutUint16(t[2*i:], uint16(n))
 		}
 		putFloat(t[32:], float32(scale))
 	}

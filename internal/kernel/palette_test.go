@@ -38,35 +38,31 @@ func TestPalette4Layout(t *testing.T) { // hand: row 33 is lane 1 of group 1; in
 func TestPalette4Rows(t *testing.T) { // oracle: float64 sums of the decoded rows; invariant: every path and batch gives the same bits
 	r := rand.New(rand.NewPCG(13, 14))
 	for _, shape := range [][2]int{{64, 128}, {70, 150}, {129, 61}, {96, 1536}} {
-		const batch = 7
+		const batch = 9
 		m, x := randomPalette4(r, shape[0], shape[1]), normal(r, batch*shape[1])
 		x[3] *= 50 // an outlier takes precision from its block only
-		var d Digits
-		d.Set(x, batch)
 		want := make([]float32, batch*m.Rows)
-		for i := range batch {
-			group := make([]float32, GroupRows)
-			for g := range m.Groups() {
-				gemv4Go(group, m, &d, g, i)
-				copy(want[min(i*m.Rows+g*GroupRows, (i+1)*m.Rows):(i+1)*m.Rows], group)
-			}
-		}
+		onPath(generic, func() {
+			var d Digits
+			d.Set(x, batch)
+			Palette4Rows(want, m, &d, 0, m.Groups())
+		})
 		requireNear(t, m, x[:shape[1]], want)
 		onEveryPath(t, func(t *testing.T) {
-			got := make([]float32, len(want))
-			Palette4Rows(got, m, &d, 0, m.Groups()-2)
-			Palette4Rows(got, m, &d, m.Groups()-2, m.Groups())
-			require.Equal(t, want, got)
-			var one Digits
-			one.Set(x[shape[1]:2*shape[1]], 1)
-			single := make([]float32, m.Rows)
-			Palette4Rows(single, m, &one, 0, m.Groups())
-			require.Equal(t, want[m.Rows:2*m.Rows], single)
+			for n := 1; n <= batch; n++ {
+				var d Digits
+				d.Set(x[:n*m.Cols], n)
+				got := make([]float32, n*m.Rows)
+				Palette4Rows(got, m, &d, 0, m.Groups()-2)
+				Palette4Rows(got, m, &d, m.Groups()-2, m.Groups())
+				require.Equal(t, want[:len(got)], got, "%d inputs of %v", n, shape)
+			}
 		})
 	}
 }
 
-// requireNear compares the first input's results with float64 sums, relative to the greatest.
+// requireNear compares the first input's results with float64 sums, relative to the greatest. What shows is the outlier times entries
+// that are small beside their palette's greatest, which 16 bits hold to 2^-17 of that.
 func requireNear(t *testing.T, m *Palette4, x, got []float32) {
 	t.Helper()
 	row, want, peak := make([]float32, m.Cols), make([]float64, m.Rows), 0.0
@@ -76,7 +72,7 @@ func requireNear(t *testing.T, m *Palette4, x, got []float32) {
 		peak = max(peak, math.Abs(want[i]))
 	}
 	for i := range want {
-		require.InDelta(t, want[i]/peak, float64(got[i])/peak, 2e-5, "row %d of %d", i, m.Rows)
+		require.InDelta(t, want[i]/peak, float64(got[i])/peak, 3e-5, "row %d of %d", i, m.Rows)
 	}
 }
 

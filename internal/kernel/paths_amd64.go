@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-//go:generate go run ./_asm -dir .
-
 // tailMask is 8 set lanes and 8 clear ones: read from 32−4k bytes on, it selects the first k lanes.
 //
 //lint:ignore U1000 read by the assembly
@@ -18,10 +16,13 @@ var tailMask = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 // cpuPaths lists the assembly paths of this CPU, the fastest first.
 func cpuPaths() []path {
 	var paths []path
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI {
 		paths = append(paths, avx512)
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && hasF16C() {
+		if cpu.X86.HasAVXVNNI {
+			paths = append(paths, avxvnni)
+		}
 		paths = append(paths, avx2)
 	}
 	return paths
@@ -39,7 +40,7 @@ func hasF16C() bool { return cpuid1()&(1<<29) != 0 }
 // variable: only then does the compiler know that slices do not escape, and callers can keep them on the stack.
 
 func rows32Fast(y, w, x []float32, n, t int) bool {
-	switch active {
+	switch active.dense() {
 	case avx512:
 		rows32AVX512(y, w, x, n, t)
 	case avx2:
@@ -49,7 +50,7 @@ func rows32Fast(y, w, x []float32, n, t int) bool {
 }
 
 func rows64Fast(y []float64, w, x []float32, n, t int) bool {
-	switch active {
+	switch active.dense() {
 	case avx512:
 		rows64AVX512(y, w, x, n, t)
 	case avx2:
@@ -59,7 +60,7 @@ func rows64Fast(y []float64, w, x []float32, n, t int) bool {
 }
 
 func axpy32Fast(y, x []float32, p float32) bool {
-	switch active {
+	switch active.dense() {
 	case avx512:
 		axpy32AVX512(&y[0], &x[0], p, len(y))
 	case avx2:
@@ -69,7 +70,7 @@ func axpy32Fast(y, x []float32, p float32) bool {
 }
 
 func axpy64Fast(y []float64, x []float32, p float32) bool {
-	switch active {
+	switch active.dense() {
 	case avx512:
 		axpy64AVX512(&y[0], &x[0], p, len(y))
 	case avx2:
@@ -78,16 +79,20 @@ func axpy64Fast(y []float64, x []float32, p float32) bool {
 	return active != generic
 }
 
-// hasVNNI reports the byte dot products that the integer kernels need.
-var hasVNNI = cpu.X86.HasAVX512VNNI
-
 // gemv4Fast multiplies groups g and g+1 with input i.
 func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool {
-	if active != avx512 || !hasVNNI {
-		return false
+	in, stride := &x.data[i*x.rowBytes()], m.Stride()
+	switch active {
+	case avx512:
+		gemv4VNNI(&y[0], &m.Packed[g*stride], stride, &m.tables[g*groupTable], in, x.blocks)
+	case avxvnni:
+		gemv4AVXVNNI(&y[0], &m.Packed[g*stride], &m.tables[g*groupTable], in, x.blocks)
+		gemv4AVXVNNI(&y[GroupRows], &m.Packed[(g+1)*stride], &m.tables[(g+1)*groupTable], in, x.blocks)
+	case avx2:
+		gemv4AVX2(&y[0], &m.Packed[g*stride], &m.tables[g*groupTable], in, x.blocks)
+		gemv4AVX2(&y[GroupRows], &m.Packed[(g+1)*stride], &m.tables[(g+1)*groupTable], in, x.blocks)
 	}
-	gemv4VNNI(&y[0], &m.Packed[g*m.Stride()], m.Stride(), &m.tables[g*groupTable], &x.data[i*x.rowBytes()], x.blocks)
-	return true
+	return active != generic
 }
 
 // y[64] = groups at packed and packed+stride, their tables, an input of that many blocks.
@@ -95,48 +100,99 @@ func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool {
 //go:noescape
 func gemv4VNNI(y *float32, packed *byte, stride int, tables, x *byte, blocks int)
 
-// gemm4Fast fills tile [4, 64] with groups g and g+1 times inputs t … t+3.
-func gemm4Fast(tile *[8 * GroupRows]float32, m *Palette4, x *Digits, g, t int) bool {
-	if active != avx512 || !hasVNNI {
+// y[32] = a group, its table, an input of that many blocks.
+//
+//go:noescape
+func gemv4AVX2(y *float32, packed, table, x *byte, blocks int)
+
+//go:noescape
+func gemv4AVXVNNI(y *float32, packed, table, x *byte, blocks int)
+
+// gemm4Fast fills tile [n, 64] with groups g and g+1 times inputs t … t+n−1; at is g, t, n.
+func gemm4Fast(tile *[gemmInputs * 2 * GroupRows]float32, m *Palette4, x *Digits, at [3]int) bool {
+	if active != avx512 {
 		return false
 	}
 	for k := range 2 {
-		gemm4VNNI(&tile[k*GroupRows], &m.Packed[(g+k)*m.Stride()], &m.tables[(g+k)*groupTable], &x.data[t*x.rowBytes()], x.rowBytes(), m.Blocks())
+		g, in := at[0]+k, &x.data[at[1]*x.rowBytes()]
+		y, packed, table := &tile[k*GroupRows], &m.Packed[g*m.Stride()], &m.tables[g*groupTable]
+		switch at[2] {
+		case 2:
+			gemm4x2VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+		case 3:
+			gemm4x3VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+		case 4:
+			gemm4x4VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+		case 5:
+			gemm4x5VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+		default:
+			gemm4x6VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+		}
 	}
 	return true
 }
 
 //go:noescape
-func gemm4VNNI(y *float32, packed, tables, x *byte, xStride, blocks int)
+func gemm4x2VNNI(y *float32, packed, table, x *byte, xStride, blocks int)
+
+//go:noescape
+func gemm4x3VNNI(y *float32, packed, table, x *byte, xStride, blocks int)
+
+//go:noescape
+func gemm4x4VNNI(y *float32, packed, table, x *byte, xStride, blocks int)
+
+//go:noescape
+func gemm4x5VNNI(y *float32, packed, table, x *byte, xStride, blocks int)
+
+//go:noescape
+func gemm4x6VNNI(y *float32, packed, table, x *byte, xStride, blocks int)
 
 // gemv4WideFast multiplies group g with a float64 input padded to the matrix's blocks: y [32].
 func gemv4WideFast(y []float64, m *Palette4, x []float64, g int) bool {
-	if active != avx512 {
-		return false
+	packed, lut, octets := m.Packed[g*m.Stride():], &m.LUT[16*g], m.Blocks()*blockOctets
+	switch active.dense() {
+	case avx512:
+		for r := 0; r < GroupRows; r += 16 {
+			gemv4WideAVX512(&y[r], &packed[4*r], lut, &x[0], octets)
+		}
+	case avx2:
+		for r := 0; r < GroupRows; r += 4 {
+			gemv4WideAVX2(&y[r], &packed[4*r], lut, &x[0], octets)
+		}
 	}
-	packed, lut := m.Packed[g*m.Stride():], &m.LUT[16*g]
-	gemv4WideAVX512(&y[0], &packed[0], lut, &x[0], m.Blocks()*blockOctets)
-	gemv4WideAVX512(&y[16], &packed[64], lut, &x[0], m.Blocks()*blockOctets)
-	return true
+	return active != generic
 }
 
 //go:noescape
 func gemv4WideAVX512(y *float64, packed *byte, lut *float32, x *float64, octets int)
 
+//go:noescape
+func gemv4WideAVX2(y *float64, packed *byte, lut *float32, x *float64, octets int)
+
 // digitsFast writes whole blocks.
 func digitsFast(dst []byte, x []float32) bool {
-	if active != avx512 {
-		return false
+	switch active.dense() {
+	case avx512:
+		digitsAVX512(&dst[0], &x[0], len(x)/digitCols, &digitConstants()[0])
+	case avx2:
+		digitsAVX2(&dst[0], &x[0], len(x)/digitCols, &digitConstants()[0])
 	}
-	digitsAVX512(&dst[0], &x[0], len(x)/BlockCols, &digitConstants[0])
-	return true
+	return active != generic
 }
 
 //go:noescape
 func digitsAVX512(dst *byte, x *float32, blocks int, constants *byte)
 
+//go:noescape
+func digitsAVX2(dst *byte, x *float32, blocks int, constants *byte)
+
+// pause lets the other threads of a core go ahead while a loop waits.
+//
+//go:noescape
+func pause()
+
 func encodeF16Fast(dst []uint16, src []float32) bool {
-	switch active {
+	switch active.dense() {
 	case avx512:
 		encodeF16AVX512(&dst[0], &src[0], len(dst))
 	case avx2:
@@ -156,7 +212,7 @@ func widenFast(f format, dst []float32, src []uint16) bool {
 }
 
 func axpy4Fast(y, x []float32, stride int, p *[4]float32) bool {
-	switch active {
+	switch active.dense() {
 	case avx512:
 		axpy4AVX512(&y[0], &x[0], stride, &p[0], len(y))
 	case avx2:
@@ -213,11 +269,11 @@ func decodeFast(f format, dst []float32, src []byte) bool {
 		decodeF16AVX512(d, s, n)
 	case active == avx512:
 		decodeBF16AsF16AVX512(d, s, n)
-	case active == avx2 && f == decodeBF16:
+	case active.dense() == avx2 && f == decodeBF16:
 		decodeBF16AVX2(d, s, n)
-	case active == avx2 && f == decodeF16:
+	case active.dense() == avx2 && f == decodeF16:
 		decodeF16AVX2(d, s, n)
-	case active == avx2:
+	case active.dense() == avx2:
 		decodeBF16AsF16AVX2(d, s, n)
 	}
 	return active != generic

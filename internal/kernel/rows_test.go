@@ -23,6 +23,14 @@ func onEveryPath(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
+// onPath runs f with one path in force.
+func onPath(p path, f func()) {
+	before := active
+	defer func() { active = before }()
+	active = p
+	f()
+}
+
 func TestRequiredPathIsTaken(t *testing.T) {
 	require.Contains(t, Paths(), Path())
 	if want := os.Getenv("ANELAB_KERNEL_REQUIRE"); want != "" {

@@ -110,17 +110,26 @@ var expConstants = [13]float32{
 	-2 * rootTwoOverPi, -2 * rootTwoOverPi * 0.044715,
 }
 
-// digitConstants are the limit of a digit triple, the weights of its upper digits, and the byte order that puts even inputs
-// before odd ones.
-var digitConstants = func() (b [32]byte) {
+// digitConstants are the greatest integer, the weight of a high digit, the bits of the least peak, and the order of an octet's
+// words as a shuffle of bytes.
+func digitConstants() *[32]byte {
+	if active == avx512 {
+		return &digitConstantsPairs
+	}
+	return &digitConstantsSplit
+}
+
+var digitConstantsPairs, digitConstantsSplit = newDigitConstants(&pairsOrder), newDigitConstants(&splitOrder)
+
+func newDigitConstants(order *[8]uint8) (b [32]byte) {
 	putFloat(b[0:], digitLimit)
-	putFloat(b[4:], 65536)
-	putFloat(b[8:], 256)
-	for i := range 16 {
-		b[16+i] = byte(i&8 | i&3<<1 | i>>2&1)
+	putFloat(b[4:], 1<<digitBits)
+	binary.LittleEndian.PutUint32(b[8:], digitLeast)
+	for i, place := range order {
+		b[16+2*place], b[17+2*place] = byte(2*i), byte(2*i+1)
 	}
 	return b
-}()
+}
 
 func putFloat(b []byte, v float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(v)) }
 

@@ -10,37 +10,75 @@ import (
 	"anelab/internal/half"
 )
 
-func TestDigitsAreTheSameOnEveryPath(t *testing.T) { // invariant; and the digits give the input back to 24 bits
+// decoded is the integers and scales of one input, in the order of inputs.
+func decoded(d *Digits, i int) (n []int32, scales []float32) {
+	for b := range d.blocks {
+		block := d.block(i, b)
+		scales = append(scales, getFloat(block), getFloat(block[4:]))
+		for k := range digitCols {
+			h, l := digits(block, k, octetOrder())
+			n = append(n, h<<digitBits+l)
+		}
+	}
+	return n, scales
+}
+
+func TestDigitsAreTheSameOnEveryPath(t *testing.T) { // invariant; and the digits give the input back to 22 bits
 	r := rand.New(rand.NewPCG(17, 18))
 	for _, n := range []int{1, 127, 128, 129, 300, 1536} {
 		x := normal(r, 3*n)
 		x[n/2] *= 1e4
 		for i := range min(n, 128) {
-			x[n+i] = 0 // a block of zeros
+			x[n+i], x[2*n+i] = 0, x[2*n+i]*1e-35 // a block of zeros, and one that counts as zeros
 		}
-		var want Digits
-		before := active
-		active = generic
-		want.Set(x, 3)
-		active = before
-		for i, v := range x[:n] {
-			block := want.block(0, i/BlockCols)
-			k := i % BlockCols
-			at := headBytes + k/8*octetBytes + k%2*4 + k%8/2
-			got := float64(int8(block[at]))*65536 + float64(int8(block[at+8]))*256 + float64(int8(block[at+16]))
-			got *= float64(getFloat(block[16:])) / 256
-			var peak float64
-			for _, u := range x[i/BlockCols*BlockCols : min((i/BlockCols+1)*BlockCols, n)] {
-				peak = max(peak, math.Abs(float64(u)))
-			}
-			require.InDelta(t, float64(v), got, peak/6e6)
-		}
+		var first []int32
+		var firstScales []float32
 		onEveryPath(t, func(t *testing.T) {
 			var d Digits
 			d.Set(x, 3)
-			require.Equal(t, want.data, d.data, "n=%d", n)
+			var got []int32
+			var scales []float32
+			for i := range 3 {
+				n, s := decoded(&d, i)
+				got, scales = append(got, n...), append(scales, s...)
+			}
+			if first == nil {
+				first, firstScales = got, scales
+			}
+			require.Equal(t, first, got, "n=%d", n)
+			require.Equal(t, firstScales, scales, "n=%d", n)
+			for i, v := range x[:n] {
+				var peak float64
+				for _, u := range x[i/digitCols*digitCols : min((i/digitCols+1)*digitCols, n)] {
+					peak = max(peak, math.Abs(float64(u)))
+				}
+				require.InDelta(t, float64(v), float64(got[i])*float64(scales[i/digitCols*2+1]), peak/2.5e6)
+			}
+			require.Zero(t, scales[2*len(scales)/3])
 		})
 	}
+}
+
+func TestDigitsReachTheirBounds(t *testing.T) { // hand: sums of 64 extreme products stay inside 32 bits
+	m, x := NewPalette4(64, 128), make([]float32, 128)
+	for i := range m.LUT {
+		m.LUT[i] = -1
+	}
+	m.Seal()
+	for i := range x {
+		x[i] = 1024.0 / digitLimit // low digit −1024, high digit 1
+	}
+	x[0], x[64] = 1, 1
+	want := -(126*1024.0/digitLimit + 2)
+	onEveryPath(t, func(t *testing.T) {
+		var d Digits
+		d.Set(x, 1)
+		h, l := digits(d.block(0, 0), 5, octetOrder())
+		require.Equal(t, []int32{1, -1024}, []int32{h, l})
+		y := make([]float32, 64)
+		Palette4Rows(y, m, &d, 0, 2)
+		require.InEpsilon(t, want, y[63], 1e-4)
+	})
 }
 
 func TestNotFiniteInputsStayVisible(t *testing.T) { // NUM-01: a NaN must not become a number

@@ -1,4 +1,4 @@
-// Command _asm writes the amd64 assembly of package kernel. Run it by `go generate ./internal/kernel`; the result is committed
+// Command _asm writes the assembly of package kernel. Run it by `go generate ./internal/kernel`; the result is committed
 // and a test checks that it has not drifted.
 //
 // It is a plain text generator: the assembler has no macros worth the name, and a loop over rows and columns of a tile is
@@ -17,7 +17,7 @@ import (
 func main() {
 	dir := flag.String("dir", ".", "directory of package kernel")
 	flag.Parse()
-	for name, emit := range map[string]func(*asm){"dense_amd64.s": dense, "axpy_amd64.s": axpy, "palette_amd64.s": palette, "stream_amd64.s": stream} {
+	for name, emit := range map[string]func(*asm){"dense_amd64.s": dense, "axpy_amd64.s": axpy, "palette_amd64.s": palette, "palette2_amd64.s": palette2, "stream_amd64.s": stream, "neon_arm64.s": neon} {
 		a := &asm{}
 		a.header()
 		emit(a)
@@ -51,3 +51,6 @@ func (a *asm) text(doc, name string, argBytes int) {
 }
 
 func (a *asm) label(name string) { a.line("%s:", name) }
+
+// digit is a small number as text.
+func digit(n int) string { return string(rune('0' + n)) }

@@ -1,27 +1,32 @@
 package main
 
 // Rows in lanes: a group of 32 output rows is two vectors of 16 dwords per 8 inputs; dword r holds the indices of row r, input
-// k+j in nibble j. See internal/kernel/palette.go for the layouts of weights, tables and inputs.
+// k+j in nibble j. See internal/kernel/palette.go and digits.go for the layouts of weights, tables and inputs.
 
 const (
-	blockOctets = 16 // inputs of one scale: 128
-	octetBytes  = 24 // six dwords of input digits
-	headBytes   = 32 // sums and scales of a block
-	groupTable  = 48 // high bytes, low bytes, scale of a palette
+	blockOctets = 8  // inputs of one scale: 64
+	octetBytes  = 32 // 8 high and 8 low digits
+	headBytes   = 32 // scales of a block
+	groupTable  = 48 // integers and scale of a palette
 	prefetch    = 4096
+	gemmInputs  = 6
 )
 
-// palette emits the kernels of 4-bit palettes.
+// palette emits the kernels of 4-bit palettes for AVX-512.
 func palette(a *asm) {
 	gemv4(a)
-	gemm4(a)
+	for t := 2; t <= gemmInputs; t++ {
+		gemm4(a, t)
+	}
 	gemv4Wide(a)
 }
 
-// gemv4 multiplies two groups of 32 rows with one input of 24-bit digits, exactly within a block of 128 inputs.
+// gemv4 multiplies two groups of 32 rows with one input, exactly within a block of 64 inputs. Nibble j of a word is the index of
+// input j in the lower word of a dword and of input j+4 in the upper one; VPERMW reads five bits of it, so a table is there twice.
 //
-//	Z0–Z11   sums A, B, C of four vectors      Z16–Z19  tables: high and low bytes of two groups
-//	Z12–Z15  float32 totals                    Z20      nibble mask   Z21–Z26 input digits   Z27–Z30 scratch
+//	Z0–Z7    sums of high and low digits of four vectors     Z12, Z13  tables of two groups
+//	Z8–Z11   float32 totals                                  Z16–Z19   indices     Z20, Z21  scratch
+//	Z24–Z31  digits of an octet
 func gemv4(a *asm) {
 	a.text("y[64] = two groups of 32 rows times x", "gemv4VNNI", 48)
 	a.op("MOVQ y+0(FP), DI")
@@ -32,170 +37,137 @@ func gemv4(a *asm) {
 	a.op("MOVQ x+32(FP), SI")
 	a.op("MOVQ blocks+40(FP), CX")
 	for g := range 2 {
-		a.op("VBROADCASTI32X4 %d(R10), Z%d", g*groupTable, 16+2*g)
-		a.op("VBROADCASTI32X4 %d(R10), Z%d", g*groupTable+16, 17+2*g)
+		a.op("VBROADCASTI64X4 %d(R10), Z%d", g*groupTable, 12+g)
 	}
-	a.op("MOVL $0x0f0f0f0f, AX")
-	a.op("VPBROADCASTD AX, Z20")
 	for v := range 4 {
-		a.op("VPXORQ Z%d, Z%d, Z%d", 12+v, 12+v, 12+v)
+		a.op("VPXORQ Z%d, Z%d, Z%d", 8+v, 8+v, 8+v)
 	}
 	a.label("block")
-	for v := range 4 {
-		for k := range 3 {
-			a.op("VPBROADCASTD %d(SI), Z%d", 4*k, 3*v+k)
-		}
+	for i := range 8 {
+		a.op("VPXORQ Z%d, Z%d, Z%d", i, i, i)
 	}
 	a.op("LEAQ %d(SI), BX", headBytes)
 	a.op("MOVQ $%d, DX", blockOctets)
 	a.label("octet")
-	for k := range 6 {
-		a.op("VPBROADCASTD %d(BX), Z%d", 4*k, 21+k)
+	for k := range 8 {
+		a.op("VPBROADCASTD %d(BX), Z%d", 4*k, 24+k)
 	}
 	for v := range 4 {
-		gemv4Vector(a, v)
+		ptr := []string{"R8", "R9"}[v/2]
+		a.op("VMOVDQU32 %d(%s), Z%d", v%2*64, ptr, 16+v)
+		a.op("PREFETCHT0 %d(%s)", prefetch+v%2*64, ptr)
+	}
+	for j := range 4 {
+		for v := range 4 {
+			a.op("VPERMW Z%d, Z%d, Z%d", 12+v/2, 16+v, 20+v%2)
+			if j < 3 {
+				a.op("VPSRLW $4, Z%d, Z%d", 16+v, 16+v)
+			}
+			a.op("VPDPWSSD Z%d, Z%d, Z%d", 24+j, 20+v%2, 2*v)
+			a.op("VPDPWSSD Z%d, Z%d, Z%d", 28+j, 20+v%2, 2*v+1)
+		}
 	}
 	a.op("ADDQ $128, R8")
 	a.op("ADDQ $128, R9")
 	a.op("ADDQ $%d, BX", octetBytes)
 	a.op("DECQ DX")
 	a.op("JNZ octet")
-	a.op("VBROADCASTSS 12(SI), Z21")
-	a.op("VBROADCASTSS 16(SI), Z22")
+	a.op("VBROADCASTSS (SI), Z24")
+	a.op("VBROADCASTSS 4(SI), Z25")
 	for v := range 4 {
-		sumA, sumB, sumC := 3*v, 3*v+1, 3*v+2
-		a.op("VPSLLD $8, Z%d, Z%d", sumA, sumA)
-		a.op("VPADDD Z%d, Z%d, Z%d", sumB, sumA, sumA)
-		a.op("VCVTDQ2PS Z%d, Z%d", sumA, sumA)
-		a.op("VCVTDQ2PS Z%d, Z%d", sumC, sumC)
-		a.op("VMULPS Z21, Z%d, Z%d", sumA, sumA)
-		a.op("VMULPS Z22, Z%d, Z%d", sumC, sumC)
-		a.op("VADDPS Z%d, Z%d, Z%d", sumC, sumA, sumA)
-		a.op("VADDPS Z%d, Z%d, Z%d", sumA, 12+v, 12+v)
+		scaled(a, 2*v, 24)
+		a.op("VADDPS Z%d, Z%d, Z%d", 2*v, 8+v, 8+v)
 	}
 	a.op("MOVQ BX, SI")
 	a.op("DECQ CX")
 	a.op("JNZ block")
 	for v := range 4 {
-		a.op("VMULPS.BCST %d(R10), Z%d, Z%d", v/2*groupTable+32, 12+v, 12+v)
-		a.op("VMOVUPS Z%d, %d(DI)", 12+v, 64*v)
+		a.op("VMULPS.BCST %d(R10), Z%d, Z%d", v/2*groupTable+32, 8+v, 8+v)
+		a.op("VMOVUPS Z%d, %d(DI)", 8+v, 64*v)
 	}
 	a.op("VZEROUPPER")
 	a.op("RET")
 }
 
-// gemv4Vector adds 16 rows × 8 inputs: even inputs are the low nibbles, odd ones the high nibbles.
-func gemv4Vector(a *asm, v int) {
-	ptr, high, low := []string{"R8", "R9"}[v/2], 16+v/2*2, 17+v/2*2
-	sumA, sumB, sumC := 3*v, 3*v+1, 3*v+2
-	a.op("VMOVDQU32 %d(%s), Z27", v%2*64, ptr)
-	if v%2 == 0 {
-		a.op("PREFETCHT0 %d(%s)", prefetch, ptr)
-		a.op("PREFETCHT0 %d(%s)", prefetch+64, ptr)
+// scaled makes of the sums in registers at, at+1 their float32 value in at, with the scales in scales, scales+1.
+func scaled(a *asm, at, scales int) {
+	for k := range 2 {
+		a.op("VCVTDQ2PS Z%d, Z%d", at+k, at+k)
+		a.op("VMULPS Z%d, Z%d, Z%d", scales+k, at+k, at+k)
 	}
-	a.op("VPSRLD $4, Z27, Z28")
-	a.op("VPANDD Z20, Z27, Z27")
-	a.op("VPANDD Z20, Z28, Z28")
-	for odd, index := range []int{27, 28} {
-		h, m, l := 21+odd, 23+odd, 25+odd
-		a.op("VPSHUFB Z%d, Z%d, Z29", index, high)
-		a.op("VPSHUFB Z%d, Z%d, Z30", index, low)
-		a.op("VPDPBUSD Z%d, Z29, Z%d", h, sumA)
-		a.op("VPDPBUSD Z%d, Z29, Z%d", m, sumB)
-		a.op("VPDPBUSD Z%d, Z29, Z%d", l, sumC)
-		a.op("VPDPBUSD Z%d, Z30, Z%d", h, sumB)
-		a.op("VPDPBUSD Z%d, Z30, Z%d", m, sumC)
-	}
+	a.op("VADDPS Z%d, Z%d, Z%d", at+1, at, at)
 }
 
-// gemm4 multiplies one group of 32 rows with four inputs: the sums of gemv4, so the same bits. Results of an input are 256 bytes
-// apart.
+// gemm4 multiplies one group of 32 rows with t inputs: the sums of gemv4, so the same bits. Results of an input are 256 bytes apart.
 //
-//	Z0–Z23   sums A, B, C of two vectors × four inputs     Z24, Z25  tables   Z26  mask   Z27–Z31 scratch
-func gemm4(a *asm) {
-	a.text("y[4][64], columns 0–31 = one group of 32 rows times four inputs", "gemm4VNNI", 48)
+//	Z0–Z23   sums of high and low digits of two vectors × inputs     Z24  table
+//	Z25–Z26  indices     Z27–Z28  weights     Z29–Z31  digits and scratch
+func gemm4(a *asm, inputs int) {
+	a.text("y[t][64], columns 0–31 = one group of 32 rows times t inputs", "gemm4x"+digit(inputs)+"VNNI", 48)
 	a.op("MOVQ y+0(FP), DI")
 	a.op("MOVQ packed+8(FP), R8")
-	a.op("MOVQ tables+16(FP), R10")
+	a.op("MOVQ table+16(FP), R10")
 	a.op("MOVQ x+24(FP), SI")
 	a.op("MOVQ xStride+32(FP), R9")
 	a.op("MOVQ blocks+40(FP), CX")
-	inputs := []string{"SI", "R11", "R12", "R13"}
-	for t := 1; t < 4; t++ {
-		a.op("LEAQ (%s)(R9*1), %s", inputs[t-1], inputs[t])
+	x := []string{"SI", "R11", "R12", "R13", "R15", "AX"}[:inputs]
+	for t := 1; t < inputs; t++ {
+		a.op("LEAQ (%s)(R9*1), %s", x[t-1], x[t])
 	}
-	a.op("VBROADCASTI32X4 (R10), Z24")
-	a.op("VBROADCASTI32X4 16(R10), Z25")
-	a.op("MOVL $0x0f0f0f0f, AX")
-	a.op("VPBROADCASTD AX, Z26")
-	a.op("VPXORQ Z27, Z27, Z27")
-	for i := range 8 {
-		a.op("VMOVUPS Z27, %d(DI)", 256*(i/2)+64*(i%2))
+	a.op("VBROADCASTI64X4 (R10), Z24")
+	a.op("VPXORQ Z29, Z29, Z29")
+	for i := range 2 * inputs {
+		a.op("VMOVUPS Z29, %d(DI)", 256*(i/2)+64*(i%2))
 	}
 	a.label("block")
-	for t := range 4 {
-		for v := range 2 {
-			for k := range 3 {
-				a.op("VPBROADCASTD %d(%s), Z%d", 4*k, inputs[t], 6*t+3*v+k)
-			}
-		}
+	for i := range 4 * inputs {
+		a.op("VPXORQ Z%d, Z%d, Z%d", i, i, i)
 	}
 	a.op("MOVQ $%d, BX", headBytes)
 	a.op("MOVQ $%d, DX", blockOctets)
 	a.label("octet")
 	for v := range 2 {
-		gemm4Vector(a, v, inputs)
+		a.op("VMOVDQU32 %d(R8), Z%d", v*64, 25+v)
+	}
+	for j := range 4 {
+		for v := range 2 {
+			a.op("VPERMW Z24, Z%d, Z%d", 25+v, 27+v)
+			if j < 3 {
+				a.op("VPSRLW $4, Z%d, Z%d", 25+v, 25+v)
+			}
+		}
+		for t := range inputs {
+			for k := range 2 {
+				a.op("VPBROADCASTD %d(%s)(BX*1), Z%d", 16*k+4*j, x[t], 29+k)
+				for v := range 2 {
+					a.op("VPDPWSSD Z%d, Z%d, Z%d", 29+k, 27+v, 4*t+2*v+k)
+				}
+			}
+		}
 	}
 	a.op("ADDQ $128, R8")
 	a.op("ADDQ $%d, BX", octetBytes)
 	a.op("DECQ DX")
 	a.op("JNZ octet")
-	for t := range 4 {
-		a.op("VBROADCASTSS 12(%s), Z27", inputs[t])
-		a.op("VBROADCASTSS 16(%s), Z28", inputs[t])
+	for t := range inputs {
+		a.op("VBROADCASTSS (%s), Z29", x[t])
+		a.op("VBROADCASTSS 4(%s), Z30", x[t])
 		for v := range 2 {
-			sumA, sumB, sumC := 6*t+3*v, 6*t+3*v+1, 6*t+3*v+2
-			a.op("VPSLLD $8, Z%d, Z%d", sumA, sumA)
-			a.op("VPADDD Z%d, Z%d, Z%d", sumB, sumA, sumA)
-			a.op("VCVTDQ2PS Z%d, Z%d", sumA, sumA)
-			a.op("VCVTDQ2PS Z%d, Z%d", sumC, sumC)
-			a.op("VMULPS Z27, Z%d, Z%d", sumA, sumA)
-			a.op("VMULPS Z28, Z%d, Z%d", sumC, sumC)
-			a.op("VADDPS Z%d, Z%d, Z%d", sumC, sumA, sumA)
-			a.op("VADDPS %d(DI), Z%d, Z%d", 256*t+64*v, sumA, sumA)
-			a.op("VMOVUPS Z%d, %d(DI)", sumA, 256*t+64*v)
+			scaled(a, 4*t+2*v, 29)
+			a.op("VADDPS %d(DI), Z%d, Z%d", 256*t+64*v, 4*t+2*v, 4*t+2*v)
+			a.op("VMOVUPS Z%d, %d(DI)", 4*t+2*v, 256*t+64*v)
 		}
-		a.op("ADDQ BX, %s", inputs[t])
+		a.op("ADDQ BX, %s", x[t])
 	}
 	a.op("DECQ CX")
 	a.op("JNZ block")
-	a.op("VBROADCASTSS 32(R10), Z27")
-	for i := range 8 {
-		a.op("VMULPS %d(DI), Z27, Z28", 256*(i/2)+64*(i%2))
-		a.op("VMOVUPS Z28, %d(DI)", 256*(i/2)+64*(i%2))
+	a.op("VBROADCASTSS 32(R10), Z29")
+	for i := range 2 * inputs {
+		a.op("VMULPS %d(DI), Z29, Z30", 256*(i/2)+64*(i%2))
+		a.op("VMOVUPS Z30, %d(DI)", 256*(i/2)+64*(i%2))
 	}
 	a.op("VZEROUPPER")
 	a.op("RET")
-}
-
-func gemm4Vector(a *asm, v int, inputs []string) {
-	a.op("VMOVDQU32 %d(R8), Z27", v*64)
-	a.op("VPSRLD $4, Z27, Z28")
-	a.op("VPANDD Z26, Z27, Z27")
-	a.op("VPANDD Z26, Z28, Z28")
-	for odd, index := range []int{27, 28} {
-		a.op("VPSHUFB Z%d, Z24, Z29", index)
-		a.op("VPSHUFB Z%d, Z25, Z30", index)
-		for t, in := range inputs {
-			sumA, sumB, sumC := 6*t+3*v, 6*t+3*v+1, 6*t+3*v+2
-			h, m, l := 4*odd, 8+4*odd, 16+4*odd
-			a.op("VPDPBUSD.BCST %d(%s)(BX*1), Z29, Z%d", h, in, sumA)
-			a.op("VPDPBUSD.BCST %d(%s)(BX*1), Z29, Z%d", m, in, sumB)
-			a.op("VPDPBUSD.BCST %d(%s)(BX*1), Z29, Z%d", l, in, sumC)
-			a.op("VPDPBUSD.BCST %d(%s)(BX*1), Z30, Z%d", h, in, sumB)
-			a.op("VPDPBUSD.BCST %d(%s)(BX*1), Z30, Z%d", m, in, sumC)
-		}
-	}
 }
 
 // gemv4Wide multiplies 16 rows with one float64 input in the canonical structure: lane j of a row's sum takes the inputs of nibble j.
@@ -231,7 +203,7 @@ func gemv4Wide(a *asm) {
 	a.op("DECQ CX")
 	a.op("JNZ octet")
 	for h := range 2 {
-		for _, pair := range [][2]int{{0, 4}, {2, 6}, {0, 2}, {1, 5}, {3, 7}, {1, 3}, {0, 1}} {
+		for _, pair := range laneTree {
 			to, from := 2*pair[0]+h, 2*pair[1]+h
 			a.op("VADDPD Z%d, Z%d, Z%d", from, to, to)
 		}
@@ -240,3 +212,6 @@ func gemv4Wide(a *asm) {
 	a.op("VZEROUPPER")
 	a.op("RET")
 }
+
+// laneTree folds the eight lanes of the canonical structure into the first: the second of a pair is added to the first.
+var laneTree = [][2]int{{0, 4}, {2, 6}, {0, 2}, {1, 5}, {3, 7}, {1, 3}, {0, 1}}

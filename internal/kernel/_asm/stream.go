@@ -11,10 +11,11 @@ func stream(a *asm) {
 	expShift(a)
 	gelu(a)
 	sumStreams(a)
+	pause(a)
 }
 
-// digits splits whole blocks of 128 numbers into three signed bytes each. The constants come from Go, in the order of
-// digitConstants: limit, 65536, 256, byte order.
+// digits splits whole blocks of 64 numbers into two signed digits of 11 bits each. The constants come from Go, in the order of
+// digitConstants: limit, 2048, least peak, unused, byte order of an octet.
 func digits(a *asm) {
 	a.text("blocks of digits", "digitsAVX512", 32)
 	a.op("MOVQ dst+0(FP), DI")
@@ -23,76 +24,38 @@ func digits(a *asm) {
 	a.op("MOVQ constants+24(FP), R10")
 	a.op("MOVL $0x7fffffff, AX")
 	a.op("VPBROADCASTD AX, Z20")
-	a.op("VMOVDQU32 16(R10), X21")
-	a.op("VPXORQ Z22, Z22, Z22")
+	a.op("VBROADCASTI128 16(R10), Y6")
 	a.label("block")
-	for i := range 8 {
-		a.op("VMOVUPS %d(SI), Z%d", 64*i, i)
+	for i := range 4 {
+		a.op("VMOVUPS %d(SI), Z%d", 64*i, 8+i)
 	}
-	a.op("VPANDD Z20, Z0, Z8")
-	for i := 1; i < 8; i++ {
-		a.op("VPANDD Z20, Z%d, Z9", i)
-		a.op("VPMAXUD Z9, Z8, Z8")
+	a.op("VPANDD Z20, Z8, Z0")
+	for i := 1; i < 4; i++ {
+		a.op("VPANDD Z20, Z%d, Z1", 8+i)
+		a.op("VPMAXUD Z1, Z0, Z0")
 	}
-	a.op("VEXTRACTF64X4 $1, Z8, Y9")
-	a.op("VPMAXUD Y9, Y8, Y8")
-	a.op("VEXTRACTF128 $1, Y8, X9")
-	a.op("VPMAXUD X9, X8, X8")
-	a.op("VPERMILPS $0x4e, X8, X9")
-	a.op("VPMAXUD X9, X8, X8")
-	a.op("VPERMILPS $0xb1, X8, X9")
-	a.op("VPMAXUD X9, X8, X8") // peak in every lane; as integers, so that a NaN is the greatest
-	a.op("VMOVSS (R10), X10")
-	a.op("VDIVSS X8, X10, X11") // inverse = limit / peak
-	a.op("VDIVSS X10, X8, X12") // scale = peak / limit
-	a.op("VXORPS X13, X13, X13")
-	a.op("VUCOMISS X13, X8")
-	a.op("JNE scaled")
-	a.op("VXORPS X11, X11, X11") // a block of zeros
-	a.label("scaled")
-	a.op("VBROADCASTSS X11, Z11")
-	a.op("VMULSS 4(R10), X12, X13")
-	a.op("VMOVSS X13, 12(DI)")
-	a.op("VMULSS 8(R10), X12, X13")
-	a.op("VMOVSS X13, 16(DI)")
-	for k := range 3 {
-		a.op("VPXORQ Z%d, Z%d, Z%d", 16+k, 16+k, 16+k)
-	}
-	for i := range 8 {
+	a.op("VEXTRACTI64X4 $1, Z0, Y1")
+	a.op("VPMAXUD Y1, Y0, Y0")
+	a.op("VEXTRACTI128 $1, Y0, X1")
+	a.op("VPMAXUD X1, X0, X0")
+	inverseScale(a)
+	a.op("VBROADCASTSS X5, Z5")
+	for i := range 4 {
 		at := headBytes + 2*i*octetBytes
-		a.op("VMULPS Z11, Z%d, Z%d", i, i)
-		a.op("VCVTPS2DQ Z%d, Z%d", i, i)
-		for k := range 3 { // low, middle, high byte
-			if k < 2 {
-				a.op("VPSLLD $24, Z%d, Z14", i)
-				a.op("VPSRAD $24, Z14, Z14")
-				a.op("VPSUBD Z14, Z%d, Z%d", i, i)
-				a.op("VPSRAD $8, Z%d, Z%d", i, i)
-			} else {
-				a.op("VMOVDQA32 Z%d, Z14", i)
-			}
-			a.op("VPADDD Z14, Z%d, Z%d", 16+k, 16+k)
-			a.op("VPMOVDB Z14, X15")
-			a.op("VPSHUFB X21, X15, X15")
-			off := at + 8*(2-k)
-			a.op("VMOVQ X15, %d(DI)", off)
-			a.op("VPEXTRQ $1, X15, %d(DI)", off+octetBytes)
+		a.op("VMULPS Z5, Z%d, Z0", 8+i)
+		a.op("VCVTPS2DQ Z0, Z0")
+		a.op("VPSLLD $21, Z0, Z1")
+		a.op("VPSRAD $21, Z1, Z1")
+		a.op("VPSUBD Z1, Z0, Z0")
+		a.op("VPSRAD $11, Z0, Z0")
+		for k := range 2 {
+			a.op("VPMOVDW Z%d, Y2", k)
+			a.op("VPSHUFB Y6, Y2, Y2")
+			a.op("VMOVDQU X2, %d(DI)", at+16*k)
+			a.op("VEXTRACTI128 $1, Y2, %d(DI)", at+16*k+octetBytes)
 		}
 	}
-	for k, reg := range []int{18, 17, 16} { // high, middle, low
-		a.op("VEXTRACTI64X4 $1, Z%d, Y14", reg)
-		a.op("VPADDD Y14, Y%d, Y14", reg)
-		a.op("VEXTRACTI128 $1, Y14, X15")
-		a.op("VPADDD X15, X14, X14")
-		a.op("VPSHUFD $0x4e, X14, X15")
-		a.op("VPADDD X15, X14, X14")
-		a.op("VPSHUFD $0xb1, X14, X15")
-		a.op("VPADDD X15, X14, X14")
-		a.op("VPSLLD $7, X14, X14")
-		a.op("VPSUBD X14, X22, X14")
-		a.op("VMOVD X14, %d(DI)", 4*k)
-	}
-	a.op("ADDQ $512, SI")
+	a.op("ADDQ $256, SI")
 	a.op("ADDQ $%d, DI", headBytes+blockOctets*octetBytes)
 	a.op("DECQ CX")
 	a.op("JNZ block")
@@ -259,5 +222,12 @@ func sumStreams(a *asm) {
 	a.op("VMOVQ X0, AX")
 	a.op("MOVQ AX, ret+24(FP)")
 	a.op("VZEROUPPER")
+	a.op("RET")
+}
+
+// pause emits the hint that a loop waits for another core.
+func pause(a *asm) {
+	a.text("wait a moment", "pause", 0)
+	a.op("PAUSE")
 	a.op("RET")
 }
