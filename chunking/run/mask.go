@@ -3,65 +3,83 @@ package run
 import (
 	"fmt"
 	"math"
+	"strings"
 
+	"anelab/chunking"
 	"anelab/gemma4"
 	"anelab/internal/format"
 )
 
 var negInf = float32(math.Inf(-1))
 
-// fillCausal writes the left-aligned additive mask of position pos: 0 for i ≤ pos, −∞ above.
-func fillCausal(mask []float32, pos int) {
-	for i := range mask {
-		mask[i] = negInf
-		if i <= pos {
-			mask[i] = 0
+// base is the position of row 0 of so many rows that the layers of a kind read, in a call whose first token is at pos. The last row
+// of a window is that of the call's last token.
+func (f *Function) base(kind gemma4.Kind, pos, rows int) int {
+	if f.Kind == Prefill || !f.Memory.Windowed[kind] {
+		return 0
+	}
+	return pos + f.Tokens - rows
+}
+
+// FillMask writes what a mask port holds in a call whose first token is at pos: 0 or −∞ for the causal masks, ones where rows
+// are written. last_position_mask is not among them: it depends on the prompt.
+func (f *Function) FillMask(p chunking.Port, mask []float32, pos int) {
+	switch {
+	case p.Name == "update_mask":
+		clear(mask)
+		mask[pos] = 1
+	case p.Name == "update_indicator": // [C, T]
+		clear(mask)
+		for t := range f.Tokens {
+			mask[(pos+t)*f.Tokens+t] = 1
+		}
+	case p.Name == "causal_mask":
+		f.fillCausal(mask, gemma4.Full, pos)
+	default:
+		for kind, name := range MaskNames {
+			if p.Name == name {
+				f.fillCausal(mask, gemma4.Kind(kind), pos)
+			}
 		}
 	}
 }
 
-// fillSliding writes the right-aligned mask of a cache of len(mask) rows: the newest min(pos+1, W) rows are visible.
-func fillSliding(mask []float32, pos int) {
-	for i := range mask {
-		mask[i] = negInf
-		if i >= len(mask)-(pos+1) {
-			mask[i] = 0
-		}
+// fillCausal writes an additive mask [T, rows]: row t sees the positions up to its own, in a window the newest of them.
+func (f *Function) fillCausal(mask []float32, kind gemma4.Kind, pos int) {
+	rows := len(mask) / f.Tokens
+	base, window := f.base(kind, pos, rows), rows
+	if f.Kind == Verify && f.Window == WholeWindow && f.Memory.Windowed[kind] {
+		window -= f.Tokens
 	}
-}
-
-// fillOneHot writes the update mask: 1 at row pos.
-func fillOneHot(mask []float32, pos int) {
-	clear(mask)
-	mask[pos] = 1
-}
-
-// fillMask writes the additive mask of one kind of attention: right-aligned where the kind's caches are windows, else
-// left-aligned.
-func (e *Executor) fillMask(kind gemma4.Kind, mask []float32, pos int) {
-	if e.windowed[kind] {
-		fillSliding(mask, pos)
-	} else {
-		fillCausal(mask, pos)
+	for t := range f.Tokens {
+		for i := range rows {
+			mask[t*rows+i] = negInf
+			if q, seen := base+i, pos+t; q >= 0 && q <= seen && seen-q < window {
+				mask[t*rows+i] = 0
+			}
+		}
 	}
 }
 
 // checkMasks refuses masks that say another position than the call's.
-func (e *Executor) checkMasks(in Ports, pos int) error {
-	for name, fill := range map[string]func([]float32){
-		"causal_mask_full":    func(m []float32) { e.fillMask(gemma4.Full, m, pos) },
-		"causal_mask_sliding": func(m []float32) { e.fillMask(gemma4.Sliding, m, pos) },
-		"update_mask":         func(m []float32) { fillOneHot(m, pos) },
-	} {
-		t, ok := in[name]
-		if !ok {
+func (f *Function) checkMasks(sig Signature, in Ports, pos int) error {
+	for _, p := range sig.Inputs {
+		if p.Role != chunking.RoleMask && p.Role != chunking.RoleUpdate || strings.HasPrefix(p.Name, "last_") {
 			continue
 		}
-		want := make([]float32, len(t.Data))
-		fill(want)
-		for i, v := range t.Data {
-			if v != want[i] {
-				return &format.Error{Field: name, Got: fmt.Sprintf("%v at column %d", v, i), Want: fmt.Sprintf("%v for position %d", want[i], pos)}
+		want := newTensor(p)
+		f.FillMask(p, want.Data, pos)
+		columns := p.Shape[len(p.Shape)-1]
+		if p.Name == "update_mask" {
+			columns = len(want.Data)
+		}
+		for i, v := range in[p.Name].Data {
+			if v != want.Data[i] {
+				where := fmt.Sprintf("%v at column %d", v, i%columns)
+				if f.Tokens > 1 {
+					where += fmt.Sprintf(" of row %d", i/columns)
+				}
+				return &format.Error{Field: p.Name, Got: where, Want: fmt.Sprintf("%v for position %d", want.Data[i], pos)}
 			}
 		}
 	}

@@ -142,7 +142,7 @@ func TestWindowedFullLayers(t *testing.T) { // invariant: full layers cut to 9 p
 // inputs makes the first step's inputs of chunk 0.
 func inputs(t *testing.T, s *Session) Ports {
 	t.Helper()
-	return s.chunkInputs(0, s.hostInputs(3))
+	return s.chunkInputs(s.e.Decode, 0, s.hostInputs(s.e.Decode, []int{3}))
 }
 
 func TestCallRefuses(t *testing.T) {
@@ -167,7 +167,7 @@ func TestCallRefuses(t *testing.T) {
 			require.NoError(t, err)
 			in := inputs(t, s)
 			f.change(in)
-			_, err = s.e.Call(context.Background(), 0, 0, in, nil)
+			_, err = s.e.Call(context.Background(), Invocation{Function: s.e.Decode, In: in}, nil)
 			require.ErrorContains(t, err, f.want)
 		})
 	}
@@ -216,7 +216,7 @@ func TestMaskedWriteKeepsOldRows(t *testing.T) { // a chunk never writes into it
 	s, err := NewSession(m, planFor(t, c, "@2way"))
 	require.NoError(t, err)
 	in := inputs(t, s)
-	out, err := s.e.Call(context.Background(), 0, 0, in, nil)
+	out, err := s.e.Call(context.Background(), Invocation{Function: s.e.Decode, In: in}, nil)
 	require.NoError(t, err)
 	for _, v := range in["K_full_in"].Data {
 		require.Zero(t, v)

@@ -35,9 +35,15 @@ func (t *Tensor) clone() *Tensor {
 	return &Tensor{Shape: t.Shape, Data: slices.Clone(t.Data), IDs: slices.Clone(t.IDs)}
 }
 
+// copyTo fills another tensor of the same shape, and returns it.
+func (t *Tensor) copyTo(o *Tensor) *Tensor {
+	copy(o.Data, t.Data)
+	return o
+}
+
 // checkInputs makes sure that every declared port is there in its declared shape, and nothing else is.
-func checkInputs(c *chunking.Chunk, in Ports) error {
-	for _, p := range c.Inputs {
+func checkInputs(c *chunking.Chunk, declared []chunking.Port, in Ports) error {
+	for _, p := range declared {
 		t, ok := in[p.Name]
 		if !ok {
 			return &format.Error{Path: "chunk " + c.String(), Field: p.Name, Got: "nothing", Want: fmt.Sprintf("shape %v", p.Shape)}
@@ -50,9 +56,9 @@ func checkInputs(c *chunking.Chunk, in Ports) error {
 			return &format.Error{Path: "chunk " + c.String(), Field: p.Name, Got: fmt.Sprintf("shape %v", t.Shape), Want: fmt.Sprintf("%v", p.Shape), Fix: fix}
 		}
 	}
-	if len(in) != len(c.Inputs) {
+	if len(in) != len(declared) {
 		for name := range in {
-			if !slices.ContainsFunc(c.Inputs, func(p chunking.Port) bool { return p.Name == name }) {
+			if !slices.ContainsFunc(declared, func(p chunking.Port) bool { return p.Name == name }) {
 				return &format.Error{Path: "chunk " + c.String(), Field: name, Got: "an input the chunk does not declare"}
 			}
 		}

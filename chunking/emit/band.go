@@ -1,0 +1,184 @@
+package emit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"anelab/attention"
+	"anelab/chunking/run"
+	"anelab/coreml/mil"
+	"anelab/gemma4"
+	"anelab/internal/format"
+	"anelab/internal/half"
+	"anelab/swa"
+)
+
+// The causal masks come from the host, one for all layers of a kind. What a layer's policy hides beyond that is the same in every
+// call where row i of its keys is always so many positions from the query: in a window, whose newest row is the last, and in a
+// batch that starts a sequence. There the graph adds a constant band of 0 and −∞, made of [attention.Policy.Visible]: the window that
+// a prefill's one causal mask lacks (spec forward.md ⚠ D), and in verify calls a guard against masks that show later drafts (⚠ E).
+
+// maskOf is the mask [1, 1|H, T, rows] of layer y.
+func (w *writer) maskOf(y gemma4.Layer, rows int64) string {
+	port := run.MaskNames[y.Kind]
+	if w.fn.past() == noPast {
+		port = "causal_mask"
+	}
+	policy := w.fn.Memory.Policies[y.Index]
+	key := fmt.Sprintf("%s %s %d", port, policy, rows)
+	if name, ok := w.masks[key]; ok {
+		return name
+	}
+	w.masks[key] = port
+	b, err := w.fn.band(y, policy, rows)
+	if err != nil {
+		w.fail(err)
+		return port
+	}
+	if b != nil {
+		prefix := w.prefix
+		w.prefix = ""
+		name := identifier(port + "_" + policy.String())
+		w.masks[key] = w.add2(name, port, w.named(name+"_band", stored(b)))
+		w.prefix = prefix
+	}
+	return w.masks[key]
+}
+
+// past says where the keys of earlier positions are.
+type past uint8
+
+const (
+	noPast    past = iota // there are none: row i is position i
+	inOrder               // a window: the last row is that of the last token
+	inRing                // a ring in any order, with the call's own rows behind it when there are several
+	everyward             // row i is position i, of any length
+)
+
+func (f *call) pastOf(kind gemma4.Kind) past {
+	switch {
+	case f.past() == noPast:
+		return noPast
+	case !f.Memory.Windowed[kind]:
+		return everyward
+	case f.caches == StateCaches:
+		return inRing
+	}
+	return inOrder
+}
+
+// past is noPast for functions that begin a sequence.
+func (f *call) past() past {
+	if f.Kind == run.Prefill && f.caches != StateCaches {
+		return noPast
+	}
+	return inOrder
+}
+
+// band is what a policy hides beyond the causal mask, nil where that is nothing. The error names policies that no band can say.
+func (f *call) band(y gemma4.Layer, p attention.Policy, rows int64) (*mil.Value, error) {
+	b := &band{policy: p, heads: y.Heads, rows: int(rows), tokens: f.Tokens}
+	switch f.pastOf(y.Kind) {
+	case everyward:
+		if !seesAll(p, y.Heads, int(rows)) {
+			return nil, &format.Error{Field: fmt.Sprintf("attention of layer %d", y.Index), Got: p.String() + " over a cache of every position", Want: "full",
+				Fix: "its mask moves with the position and " + run.MaskNames[y.Kind] + " is one for all; give all readers of the cache a window"}
+		}
+		return nil, nil
+	case inRing:
+		if own := int(rows); f.Tokens > 1 {
+			b.fixed = own - f.Tokens
+		} else {
+			return nil, f.wholeRing(y, p, own)
+		}
+		if err := f.wholeRing(y, p, b.fixed); err != nil {
+			return nil, err
+		}
+		b.first = b.fixed
+	case inOrder:
+		b.first = b.rows - f.Tokens
+	}
+	if b.first > 0 {
+		b.pos = 4 * (b.rows + f.Tokens)
+		b.strict = f.Tokens > 1
+	}
+	return b.value(), nil
+}
+
+// wholeRing wants a policy that sees all of a ring: which rows a narrower one sees moves with the position.
+func (f *call) wholeRing(y gemma4.Layer, p attention.Policy, rows int) error {
+	if p.Keep() == swa.Last(rows) && len(p.Groups(y.Heads)) == 1 {
+		return nil
+	}
+	return &format.Error{Field: fmt.Sprintf("attention of layer %d", y.Index), Got: fmt.Sprintf("%s over a ring of %d", p, rows), Want: fmt.Sprintf("sliding:%d", rows),
+		Fix: "emit without states, or give all layers of the cache one window"}
+}
+
+// seesAll reports whether every head sees every position of a context.
+func seesAll(p attention.Policy, heads, context int) bool {
+	if len(p.Groups(heads)) != 1 {
+		return false
+	}
+	for _, pos := range []int{0, context / 2, context - 1} {
+		if spans := p.Visible(nil, 0, pos); len(spans) != 1 || spans[0] != (swa.Span{Lo: 0, Hi: pos + 1}) {
+			return false
+		}
+	}
+	return true
+}
+
+// band is a mask under construction: token t is at position pos+t, and row first is the position of token 0.
+type band struct {
+	policy       attention.Policy
+	heads        int
+	tokens, rows int
+	first, pos   int
+	fixed        int    // rows before it are in no order, and the host's mask alone rules them
+	strict       strict // later positions are hidden, too
+}
+
+// strict says that a mask does not rely on another to hide what comes later.
+type strict bool
+
+// value is the band as fp16 [1, 1|H, T, rows], nil if it hides nothing.
+func (b *band) value() *mil.Value {
+	groups, of := b.policy.Groups(b.heads), []int{0} // group of each head of the band
+	if len(groups) > 1 {
+		of = nil
+		for g, group := range groups {
+			of = append(of, slices.Repeat([]int{g}, group.Hi-group.Lo)...)
+		}
+	}
+	hidden, any := make([]byte, 0, 2*len(of)*b.tokens*b.rows), false
+	for _, g := range of {
+		for t := range b.tokens {
+			row, hides := b.row(g, t)
+			hidden, any = append(hidden, row...), any || hides
+		}
+	}
+	if !any {
+		return nil
+	}
+	return mil.TensorValue(mil.TensorOf(mil.Float16, 1, int64(len(of)), int64(b.tokens), int64(b.rows)), hidden)
+}
+
+// row is what token t of head group g sees.
+func (b *band) row(g, t int) (row []byte, hides bool) {
+	seen := make([]bool, b.rows)
+	for _, s := range b.policy.Visible(nil, g, b.pos+t) {
+		for q := max(s.Lo, b.pos-b.first); q < s.Hi; q++ {
+			seen[q-b.pos+b.first] = true
+		}
+	}
+	minusInf := half.F32ToF16(float32(math.Inf(-1)))
+	row = make([]byte, 2*b.rows)
+	for i := range seen {
+		if later := i-b.first > t; seen[i] || i < b.fixed || later && !bool(b.strict) {
+			continue
+		}
+		hides = true
+		row[2*i], row[2*i+1] = byte(minusInf), byte(minusInf>>8)
+	}
+	return row, hides
+}

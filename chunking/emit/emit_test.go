@@ -1,0 +1,182 @@
+package emit_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"anelab/chunking"
+	"anelab/chunking/emit"
+	"anelab/chunking/run"
+	"anelab/coreml/interp"
+	"anelab/gemma4"
+	"anelab/internal/arith"
+	"anelab/internal/checkpoint"
+	"anelab/internal/gemmatest"
+	"anelab/quant"
+
+	"github.com/stretchr/testify/require"
+)
+
+const tiny = "../../testdata/golden/tiny-e2b/bf16" // 10 layers, window 7
+
+// subject is a model, its plan, and the graphs made of both.
+type subject struct {
+	model  *gemma4.Model
+	plan   *chunking.Plan
+	chunks []*emit.Chunk
+	graphs []*interp.Model
+}
+
+// checkpointOf is the tiny golden model, or one of random weights.
+func checkpointOf(t testing.TB, c *gemma4.Config) (gemma4.Config, gemma4.Source) {
+	if c != nil {
+		return *c, gemmatest.New(*c, 5)
+	}
+	src, err := checkpoint.Open(tiny)
+	require.NoError(t, err)
+	t.Cleanup(func() { src.Close() })
+	return src.Config, src
+}
+
+// palettes makes a Go model multiply with the palettes that a graph has.
+func palettes(e quant.Encoding) func(name string, m quant.Matrix) (quant.Matrix, error) {
+	return func(_ string, m quant.Matrix) (quant.Matrix, error) {
+		if !e.Palette() || m.Rows()*m.Cols() <= 2048 || []int{m.Rows(), m.Cols()}[e.Axis]%max(e.Group, 1) != 0 {
+			return m, nil
+		}
+		return quant.Palettize(context.Background(), quant.AsF16(m), quant.Options{Bits: e.Bits, Group: e.Group, Axis: e.Axis, Vector: e.Vector}, nil)
+	}
+}
+
+func planOf(t testing.TB, c gemma4.Config, text string) *chunking.Plan {
+	t.Helper()
+	m, err := chunking.NewModel(c)
+	require.NoError(t, err)
+	l, err := chunking.Parse(text, m)
+	require.NoError(t, err)
+	p, err := l.Plan(m)
+	require.NoError(t, err)
+	return p
+}
+
+// newSubject emits text, such as "@3way context=24", with weights in one encoding.
+func newSubject(t testing.TB, config *gemma4.Config, text, weights string, o emit.Options) *subject {
+	t.Helper()
+	c, src := checkpointOf(t, config)
+	e, err := quant.ParseEncoding(weights)
+	require.NoError(t, err)
+	plan := planOf(t, c, text)
+	l := plan.Layout
+	l.Cuts = append([]chunking.Cut(nil), l.Cuts...)
+	for i := range l.Cuts {
+		l.Cuts[i].Weights = e
+	}
+	s := &subject{}
+	s.plan, err = l.Plan(plan.Model)
+	require.NoError(t, err)
+	policies, err := l.Policies(plan.Model)
+	require.NoError(t, err)
+	s.model, err = gemma4.Load(c, src, arith.NewANE(arith.ANERules{}, 2), gemma4.Options{Policies: policies, Linear: palettes(e)})
+	require.NoError(t, err)
+	s.chunks, err = emit.Emit(context.Background(), s.plan, src, o)
+	require.NoError(t, err)
+	for _, chunk := range s.chunks {
+		g, err := interp.New(chunk.Package.Program, interp.Options{Precision: interp.ANE, Threads: 2, Path: chunk.Name})
+		require.NoError(t, err)
+		s.graphs = append(s.graphs, g)
+	}
+	return s
+}
+
+// function is the name that a function has in the package of a chunk: main if it is alone.
+func (s *subject) function(f *run.Function) string {
+	if len(s.chunks[0].Package.Program.Functions) == 1 {
+		return "main"
+	}
+	return f.Name
+}
+
+// tensorOf is a port's value as the interpreter takes it.
+func tensorOf(x *run.Tensor) *interp.Tensor {
+	if x.IDs != nil {
+		return interp.I32(x.IDs, x.Shape...)
+	}
+	return interp.F16(x.Data, x.Shape...)
+}
+
+// watcher runs every call of a chunk as a graph, too, on the same inputs, and wants the same outputs: ==, so that −0 is 0.
+func (s *subject) watcher(t testing.TB, calls *int) run.Watcher {
+	return func(v run.Invocation, out run.Ports) {
+		in := map[string]*interp.Tensor{}
+		for name, x := range v.In {
+			in[name] = tensorOf(x)
+		}
+		got, err := s.graphs[v.Chunk].Run(context.Background(), s.function(v.Function), in, interp.Call{})
+		require.NoError(t, err)
+		where := fmt.Sprintf("%s of chunk %d at %d", v.Function.Name, v.Chunk+1, v.Pos)
+		require.Len(t, got, len(out), where)
+		for name, want := range out {
+			requireEqual(t, where+": "+name, want, got[name])
+		}
+		*calls++
+	}
+}
+
+func requireEqual(t testing.TB, where string, want *run.Tensor, got *interp.Tensor) {
+	t.Helper()
+	require.NotNil(t, got, where)
+	require.Equal(t, want.Shape, got.Shape, where)
+	require.Equal(t, want.IDs, got.Ints, where)
+	for i, x := range want.Data {
+		require.True(t, x == got.Floats[i], "%s[%d]: graph %v, model %v", where, i, got.Floats[i], x)
+	}
+}
+
+func prompt(n, vocab int) []int {
+	tokens := make([]int, n)
+	for i := range tokens {
+		tokens[i] = (i*37 + 11) % vocab
+	}
+	return tokens
+}
+
+// invariant: what the graphs compute is what the Go model computes, bit for bit, call by call: steps past the wrap of the window,
+// prompts in one call, drafts on trial and their acceptance.
+func TestGraphsAreTheModel(t *testing.T) {
+	for _, weights := range []string{"f16", "int4g32", "int4g16"} {
+		for _, text := range []string{"@4way", "@3way", "@topo1", "@2way", "@1way", "L0 | L1-3 | L4 | L5-8 | L9+head", "L0-9 | head"} {
+			t.Run(weights+"/"+text, func(t *testing.T) {
+				s := newSubject(t, nil, text+" context=24", weights, emit.Options{Prefill: []int{8}, Verify: []int{3}})
+				exercise(t, s, 8, 3)
+			})
+		}
+	}
+}
+
+// exercise drives a session through every function.
+func exercise(t testing.TB, s *subject, n, k int) {
+	t.Helper()
+	ctx, calls := context.Background(), 0
+	session, err := run.NewSession(s.model, s.plan)
+	require.NoError(t, err)
+	session.Watch(s.watcher(t, &calls))
+	prefill, err := run.PrefillOf(s.plan, n)
+	require.NoError(t, err)
+	verify, err := run.VerifyOf(s.plan, k, run.WholeWindow)
+	require.NoError(t, err)
+	tokens := prompt(s.plan.Context, s.model.Config.VocabSize)
+	_, err = session.Prefill(ctx, prefill, tokens[:n-2])
+	require.NoError(t, err)
+	for i := 0; session.Next()+k <= s.plan.Context; i++ {
+		at := session.Next()
+		_, err = session.Verify(ctx, verify, tokens[at:at+k])
+		require.NoError(t, err)
+		require.NoError(t, session.Accept(i%(k+1)))
+		if session.Next() < s.plan.Context {
+			_, err = session.Step(ctx, tokens[session.Next()])
+			require.NoError(t, err)
+		}
+	}
+	require.NotZero(t, calls)
+}

@@ -1,0 +1,86 @@
+package run
+
+import "anelab/swa"
+
+// The stores of verify calls hold what was there before and, on trial, the call's own K rows. Nothing of them is committed: the
+// host does that with the rows it accepts.
+
+// appended is a window with the new rows behind it: row i of slot [K, S+T, width] is position first − S + i. Old rows stay until
+// the last row of the call has seen them.
+type appended struct {
+	*swa.Port
+	k, v swa.Slot
+	at   int // slot row of the first new row
+	d    int
+}
+
+func newAppended(k, v swa.Slot, d, first, t int) *appended {
+	longK, longV := lengthened(k, t), lengthened(v, t)
+	return &appended{Port: swa.NewHandoff(longK, longV, d, first, first-k.Rows), k: longK, v: longV, at: k.Rows, d: d}
+}
+
+// lengthened is a copy of a slot with t more rows behind each head's.
+func lengthened(s swa.Slot, t int) swa.Slot {
+	heads := len(s.Data) / (s.Rows * s.Width)
+	long := swa.Slot{Data: make([]float32, heads*(s.Rows+t)*s.Width), Rows: s.Rows + t, Width: s.Width}
+	for g := range heads {
+		copy(long.Data[g*long.Rows*s.Width:], s.Data[g*s.Rows*s.Width:(g+1)*s.Rows*s.Width])
+	}
+	return long
+}
+
+// Stage puts rows [T, K, d] behind the old ones.
+func (a *appended) Stage(_ int, k, v []float32) {
+	for _, to := range []struct {
+		slot swa.Slot
+		rows []float32
+	}{{a.k, k}, {a.v, v}} {
+		heads := len(to.slot.Data) / (to.slot.Rows * to.slot.Width)
+		for i := 0; i*a.d < len(to.rows); i++ {
+			t, g := i/heads, i%heads
+			copy(to.slot.Data[(g*to.slot.Rows+a.at+t)*to.slot.Width:], to.rows[i*a.d:(i+1)*a.d])
+		}
+	}
+}
+
+// indicated is a cache of every position with the new rows written where update_indicator [C, T] says:
+// K·(1−Σ_t m_t) + Σ_t m_t·k_t (spec forward.md §4.10).
+type indicated struct {
+	*swa.Port
+	k, v      swa.Slot
+	indicator []float32
+	d         int
+}
+
+func newIndicated(k, v swa.Slot, d, first int, indicator []float32) *indicated {
+	k, v = lengthened(k, 0), lengthened(v, 0)
+	return &indicated{Port: swa.NewHandoff(k, v, d, first, 0), k: k, v: v, indicator: indicator, d: d}
+}
+
+// Stage blends rows [T, K, d] into the cache.
+func (s *indicated) Stage(_ int, k, v []float32) {
+	s.blend(s.k, k)
+	s.blend(s.v, v)
+}
+
+func (s *indicated) blend(to swa.Slot, rows []float32) {
+	heads, tokens := len(to.Data)/(to.Rows*to.Width), len(s.indicator)/to.Rows
+	for g := range heads {
+		for i := range to.Rows {
+			marks := s.indicator[i*tokens : (i+1)*tokens]
+			dst := to.Data[(g*to.Rows+i)*to.Width:][:to.Width]
+			var written float32
+			for _, m := range marks {
+				written += m
+			}
+			for c := range dst {
+				dst[c] *= 1 - written
+			}
+			for t, m := range marks {
+				for c, x := range rows[(t*heads+g)*s.d:][:s.d] {
+					dst[c] += float32(x * m)
+				}
+			}
+		}
+	}
+}
