@@ -91,8 +91,12 @@ func Calibrate(rows []Measurement, opt Options) (*Calibration, error) {
 		c.fitAndLeaveOut(m)
 	}
 	c.leaveOutSteps(rows)
-	c.Control = c.shuffledControl()
-	c.checkTerms()
+	if c.TermChecks = []TermCheck{}; c.LOO.ChunkRaw.N > 0 {
+		c.Control = c.shuffledControl()
+		c.checkTerms()
+	} else {
+		c.Control = accuracyOf(nil)
+	}
 	return c, nil
 }
 
@@ -155,6 +159,9 @@ func sessionScale(d *Device, session []sample) float64 {
 func leftOutSpread(base Device, family []sample) (factor, worst float64) {
 	var z []float64
 	for _, f := range folds(family) {
+		if len(f.train) == 0 {
+			break // the only session: nothing to predict it from
+		}
 		d := fitChunks(base.FromPriors(), f.train)
 		var measured, predicted float64
 		for i := range f.test {

@@ -140,10 +140,11 @@ func timed(i int, chunks []int) bool {
 // common to both sides and cancel as far as the quantities do; scatter and doubts of form do not.
 func (d *Device) difference(out *Delta, before, after []chunkEstimate) float64 {
 	var q Quantities
-	var variance float64
+	var variance, model float64
 	add := func(sign float64, side []chunkEstimate) {
 		for _, e := range side {
 			out.PredictS += sign * e.seconds
+			model += sign * e.model * e.seconds
 			variance += square(d.Noise.Chunk*e.seconds) + square(e.form)
 			for t := range chunkTerms {
 				q[t] += sign * e.q[t]
@@ -152,7 +153,7 @@ func (d *Device) difference(out *Delta, before, after []chunkEstimate) float64 {
 	}
 	add(-1, before)
 	add(1, after)
-	return math.Sqrt(variance + d.variance(&q) + square(d.Noise.Session*out.PredictS))
+	return math.Sqrt(variance + d.variance(&q) + square(d.Noise.Session*out.PredictS) + square(model))
 }
 
 // Difference is what changing one plan into another does to a decode step. The range counts only what does not cancel: the

@@ -48,6 +48,7 @@ type Prior struct {
 type Noise struct {
 	Chunk   float64 // relative standard deviation of one timed chunk
 	Session float64 // relative standard deviation of the factor that a session puts on all its rows
+	Step    float64 // the same of what whole steps differ by beyond that: builds and prompts, which no timer of a chunk shows
 	Source  string
 }
 

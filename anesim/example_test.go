@@ -27,6 +27,6 @@ func ExamplePredict() {
 	// Output:
 	// L0-7           5.6 ms  attention 39 %
 	// L8-24         12.6 ms  weights 49 %
-	// L25-34+head   10.9 ms  weights 64 %
-	// 33.6 tok/s (32.3–35.1: 6 calibration sessions, worst miss 6.0 %)
+	// L25-34+head   10.9 ms  weights 65 %
+	// 33.6 tok/s (31.3–36.2: 6 calibration sessions, worst miss 5.8 %)
 }

@@ -57,6 +57,8 @@ func TransferTo(target Device, source Device, relation Relation, rows []Measurem
 	}
 	d := fitChunks(base.FromPriors(), samples)
 	d.Evidence.IntervalFactor = normal90 // nothing was left out to measure it
+	// The calls are of one session on one build, and no other tells how far builds differ.
+	d.Noise.Session = math.Hypot(source.Noise.Session, source.Noise.Step)
 	d.Evidence.HostSDSeconds = max(source.Evidence.HostSDSeconds, d.Constants[HostStep].SD)
 	if err := together(&d, samples); err != nil {
 		return Transfer{}, err

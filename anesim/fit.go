@@ -23,19 +23,23 @@ func fitChunks(d Device, samples []sample) Device {
 		}
 		p.addSession(obs, d.Noise.Session)
 	}
-	s := p.solve()
+	d.adopt(p.solve(), len(sessions), len(samples))
+	d.Evidence = evidenceOf(samples)
+	d.Evidence.IntervalFactor = normal90
+	return d
+}
+
+// adopt takes over chunk constants that were solved for.
+func (d *Device) adopt(s solution, sessions, rows int) {
 	for i := range chunkTerms {
 		d.setConstant(i, s.value[i], math.Sqrt(s.cov.At(int(i), int(i))))
-		d.Constants[i].Source = sourceOf(&d.Constants[i], len(sessions), len(samples))
+		d.Constants[i].Source = sourceOf(&d.Constants[i], sessions, rows)
 	}
 	for i := range chunkTerms {
 		for j := range chunkTerms {
 			d.Correlation[i][j] = s.cov.At(int(i), int(j)) / (d.Constants[i].SD * d.Constants[j].SD)
 		}
 	}
-	d.Evidence = evidenceOf(samples)
-	d.Evidence.IntervalFactor = normal90
-	return d
 }
 
 // Host and chunk constants are solved for apart: no row holds both.

@@ -48,7 +48,7 @@ func measurements(t testing.TB) []Measurement {
 
 // phone is a device with round constants, so that sums can be worked by hand.
 func phone() Device {
-	d := Device{Name: "phone", Title: "Phone", Class: IPhone, MeasuredAs: []string{"Phone"}, Noise: Noise{Chunk: 0.01, Session: 0.02}}
+	d := Device{Name: "phone", Title: "Phone", Class: IPhone, MeasuredAs: []string{"Phone"}, Noise: Noise{Chunk: 0.01, Session: 0.02, Step: 0.02}}
 	for t, v := range map[Term]float64{
 		Dispatch: 0.5e-3, WeightStream: 10e-12, AttentionOwn: 1e-6, AttentionShared: 0.5e-6, HandoffBytes: 100e-12,
 		HandoffCall: 0.25e-3, HandoffFirst: 0.125e-3, CopyBackBytes: 20e-12, PLEProjection: 1e-3, HostStep: 0.75e-3, HostPositions: 0.1e-6,

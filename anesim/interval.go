@@ -19,6 +19,9 @@ const (
 	// Of the time of a chunk, per layer beyond the longest chunk timed: on a Mac the whole model with its KV in one state
 	// lost a fifth of its speed to three chunks that the sum law would have gained (effects.csv layout-3to1-mlstate-mac).
 	doubtLayer = 0.01
+	// Of the time of a chunk of a model that was not fitted on: chunks of E4B took 9 to 23 % more than constants of E2B say,
+	// and no other model shows whether that is its width, its second KV head or its session.
+	doubtModel = 0.2
 )
 
 // chunkEstimate is the time of one chunk and what can be wrong with it.
@@ -26,12 +29,13 @@ type chunkEstimate struct {
 	q       Quantities
 	seconds float64
 	form    float64 // standard deviation from the form of the model, s; common to the chunks of a plan
+	model   float64 // relative standard deviation common to everything that is priced of a model
 }
 
 // estimate prices chunk i of a plan.
 func (d *Device) estimate(p *chunking.Plan, i int, q Quantities) chunkEstimate {
 	c := p.Chunks[i]
-	e := chunkEstimate{q: q, seconds: d.seconds(&q)}
+	e := chunkEstimate{q: q, seconds: d.seconds(&q), model: d.modelDoubt(p.Model)}
 	e.form = d.contextDoubt(c, p, &q) + d.weightDoubt(c) + d.chunkDoubt(c)*e.seconds
 	return e
 }
@@ -66,6 +70,14 @@ func (d *Device) weightDoubt(c *chunking.Chunk) float64 {
 	return doubtWeights * d.Constants[WeightStream].Value * math.Abs(float64(c.Totals.LinearBytes)-asInt4)
 }
 
+// modelDoubt is relative to the time of a chunk. Without a timed chunk there are priors, which are wide enough for any model.
+func (d *Device) modelDoubt(m *chunking.Model) float64 {
+	if len(d.Evidence.Chunks) == 0 || d.Evidence.knows("", m) {
+		return 0
+	}
+	return doubtModel
+}
+
 // chunkDoubt is relative to the time of the chunk. Each session that timed it takes its share of the doubt.
 func (d *Device) chunkDoubt(c *chunking.Chunk) float64 {
 	sessions := 0
@@ -75,6 +87,9 @@ func (d *Device) chunkDoubt(c *chunking.Chunk) float64 {
 		}
 	}
 	longer := max(0, c.Totals.Layers-d.Evidence.MaxLayers)
+	if len(d.Evidence.Chunks) == 0 {
+		longer = 0 // longer than what?
+	}
 	return doubtChunk/float64(1+sessions) + doubtLayer*float64(longer)
 }
 
@@ -89,18 +104,19 @@ func (e *Evidence) hasWeights(encoding string) bool {
 }
 
 // sd is the standard deviation of the measured time of these chunks together: errors of the constants, the session's
-// factor and the form of the model are common to all, the scatter of each chunk is its own.
+// factor and the form of the sum are common to all, the scatter of each chunk is its own.
 func (d *Device) sd(chunks ...chunkEstimate) float64 {
 	var q Quantities
-	var total, form, scatter float64
+	var total, form, scatter, model float64
 	for i := range chunks {
 		e := &chunks[i]
 		q.add(&e.q)
 		total += e.seconds
 		form += e.form
+		model += e.model * e.seconds
 		scatter += square(d.Noise.Chunk*e.seconds) + square(printedSD)
 	}
-	return math.Sqrt(d.variance(&q) + square(d.Noise.Session*total) + square(form) + scatter)
+	return math.Sqrt(d.variance(&q) + square(d.Noise.Session*total) + square(form) + square(model) + scatter)
 }
 
 func square(x float64) float64 { return x * x }
@@ -111,8 +127,18 @@ type Range struct {
 	Hi float64 `json:"hi"`
 }
 
-// around is the interval of a time; it ends at the fastest that a tenth of the estimate allows, so that rates stay finite.
+// around is the interval of a chunk's time.
 func (d *Device) around(seconds, sd float64) Range {
-	half := d.Evidence.IntervalFactor * sd
+	return bounded(seconds, d.Evidence.IntervalFactor*sd)
+}
+
+// aroundToken is the interval of a whole step; sd is that of its chunks and of the host. How far steps of one layout are
+// apart over builds and prompts is a figure of its own (data README §4), not one that left-out chunks could show.
+func (d *Device) aroundToken(seconds, sd float64) Range {
+	return bounded(seconds, math.Hypot(d.Evidence.IntervalFactor*sd, normal90*d.Noise.Step*seconds))
+}
+
+// bounded ends at the fastest that a tenth of the estimate allows, so that rates stay finite.
+func bounded(seconds, half float64) Range {
 	return Range{Lo: max(seconds-half, seconds/10), Hi: seconds + half}
 }

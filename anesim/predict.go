@@ -97,7 +97,7 @@ func Predict(p *chunking.Plan, d Device, w Workload) Prediction {
 	}
 	out.HostTimeS = d.hostSeconds(p.Context)
 	out.TimeS += out.HostTimeS
-	out.TimeRange = d.around(out.TimeS, math.Hypot(d.sd(estimates...), d.hostSD(p.Context)))
+	out.TimeRange = d.aroundToken(out.TimeS, math.Hypot(d.sd(estimates...), d.hostSD(p.Context)))
 	out.TokPerSec = 1 / out.TimeS
 	out.Range = Range{Lo: 1 / out.TimeRange.Hi, Hi: 1 / out.TimeRange.Lo}
 	out.Basis = d.basis()
@@ -154,8 +154,11 @@ func (d *Device) hostSD(context int) float64 {
 // basis says what the range rests on.
 func (d *Device) basis() string {
 	e := &d.Evidence
-	if e.Experiments == 0 {
+	switch e.Experiments {
+	case 0:
 		return "priors only: no measurement of this device"
+	case 1:
+		return "one calibration session, which none was left to test on"
 	}
 	return fmt.Sprintf("%d calibration sessions, worst miss %.1f %%", e.Experiments, 100*e.WorstMiss)
 }

@@ -48,7 +48,7 @@ func (qr *Quoter) Quote(p *chunking.Plan) Quote {
 		seconds += e.seconds
 	}
 	seconds += host
-	out := Quote{Seconds: seconds, TimeRange: d.around(seconds, math.Hypot(d.sd(qr.plan...), d.hostSD(p.Context)))}
+	out := Quote{Seconds: seconds, TimeRange: d.aroundToken(seconds, math.Hypot(d.sd(qr.plan...), d.hostSD(p.Context)))}
 	out.BoundBy, out.BoundShare = d.boundOf(&sum, host, seconds)
 	return out
 }

@@ -10,7 +10,10 @@ import (
 )
 
 func planned(t testing.TB, layout string) *chunking.Plan {
-	m := model(t)
+	return plannedFor(t, model(t), layout)
+}
+
+func plannedFor(t testing.TB, m *chunking.Model, layout string) *chunking.Plan {
 	l, err := chunking.Parse(layout, m)
 	require.NoError(t, err)
 	p, err := l.Plan(m)

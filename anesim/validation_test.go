@@ -44,7 +44,7 @@ func TestLeftOutSteps(t *testing.T) {
 	require.Equal(t, 8192, apart.Context)
 	require.True(t, apart.Inside)
 	wide := func(r anesim.StepResidual) float64 { return (r.Range.Hi - r.Range.Lo) / r.PredictedS }
-	require.Greater(t, wide(apart), 2.5*wide(known))
+	require.Greater(t, wide(apart), 2*wide(known))
 }
 
 // oracle: intervals of left-out rows against a constant band that covers as many.
@@ -57,8 +57,8 @@ func TestIntervalsAreSharperThanABand(t *testing.T) {
 		require.GreaterOrEqual(t, float64(s.Coverage), 84.0)
 		require.LessOrEqual(t, float64(s.Coverage), 96.0)
 		require.Less(t, float64(s.Winkler), float64(s.BandWinkler))
+		require.Less(t, float64(s.HalfWidthPct), float64(s.BandHalfWidthPct))
 	}
-	require.Less(t, float64(c.Intervals.HalfWidthPct), float64(c.Intervals.BandHalfWidthPct))
 	for _, e := range c.Experiments { // what a fold knew less, its range shows
 		require.Equal(t, e.Apart, float64(e.HalfWidth) > 2*float64(c.IntervalsKnown.HalfWidthPct), e.Experiment)
 	}
@@ -87,7 +87,7 @@ func TestTermsAreEarned(t *testing.T) {
 			require.Contains(t, k.Reason, "no rows")
 		}
 	}
-	require.GreaterOrEqual(t, earned, 8)
+	require.GreaterOrEqual(t, earned, 7, "all but the two that the rows cannot tell from others: dispatch, handoff_call")
 }
 
 // oracle: at 2K the import of 4.7 MB and the call that imports it are one quantity; the weight stream stands alone.

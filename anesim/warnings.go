@@ -16,6 +16,10 @@ func (d *Device) warnings(p *chunking.Plan) []string {
 		say("%s was never measured: every constant is a prior, the range is what the priors leave", d.Title)
 		return append(all, d.planWarnings(p)...)
 	}
+	if len(e.Chunks) == 0 {
+		say("no chunk was timed on %s, only its stream of weights: attention, hand-off and host are those of a relative", d.Title)
+		return append(all, d.planWarnings(p)...)
+	}
 	if lo, hi := e.contextRange(); p.Context < lo || p.Context > hi {
 		say("context %d is outside the calibrated %s; the estimate is an extrapolation", p.Context, contextText(lo, hi))
 	} else if text := d.layoutDoubt(p); text != "" {

@@ -87,8 +87,9 @@ func TestReadErrors(t *testing.T) { // hand
 		{"unit", "unit: s/byte", "unit: GB/s", `constants.weight_stream.unit: "GB/s", want "s/byte"`},
 		{"class", `class: "mac"`, `class: "mca"`, `did you mean "mac"?`},
 		{"version", "anelab-device/1", "anelab-device/9", `"anelab-device/9", want "anelab-device/1"`},
-		{"not a number", "session: 0.03", "session: .nan", "noise.session: NaN"},
-		{"negative", "session: 0.03", "session: -0.02", "noise.session: -0.02"},
+		{"not a number", "session: 0.02", "session: .nan", "noise.session: NaN"},
+		{"no scatter of steps", "step: 0.021, ", "", "noise.step: 0, want a number above zero"},
+		{"negative", "session: 0.02", "session: -0.02", "noise.session: -0.02"},
 		{"syntax", "name:", "name: [", "mac.yaml:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

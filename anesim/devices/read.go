@@ -37,6 +37,7 @@ type file struct {
 type noise struct {
 	Chunk   float64 `yaml:"chunk"`
 	Session float64 `yaml:"session"`
+	Step    float64 `yaml:"step"`
 	Source  string  `yaml:"source"`
 }
 
@@ -131,7 +132,7 @@ func syntaxError(path string, err error) error {
 
 // keys that a device file may hold, for suggestions.
 var keys = []string{"format", "name", "title", "class", "soc", "measured_as", "noise", "constants", "correlation", "evidence",
-	"chunk", "session", "source", "value", "sd", "unit", "confidence", "group", "prior", "experiments", "rows", "worst_miss",
+	"chunk", "session", "step", "source", "value", "sd", "unit", "confidence", "group", "prior", "experiments", "rows", "worst_miss",
 	"interval_factor", "host_sd_s", "weights", "max_layers", "models", "contexts", "chunks", "layers",
 	"hidden_size", "context", "layouts", "model", "copyback", "median_s", "min_s", "max_s"}
 
@@ -160,7 +161,8 @@ func (c *converter) device(f *file) anesim.Device {
 		c.fail("class", strconv.Quote(f.Class), `"iphone" or "mac"`, format.DidYouMean(f.Class, []string{"iphone", "mac"}))
 	}
 	d := anesim.Device{Name: f.Name, Title: f.Title, Class: anesim.Class(f.Class), SoC: f.SoC, MeasuredAs: f.MeasuredAs,
-		Noise: anesim.Noise{Chunk: c.positive("noise.chunk", &f.Noise.Chunk), Session: c.positive("noise.session", &f.Noise.Session), Source: f.Noise.Source}}
+		Noise: anesim.Noise{Chunk: c.positive("noise.chunk", &f.Noise.Chunk), Session: c.positive("noise.session", &f.Noise.Session),
+			Step: c.positive("noise.step", &f.Noise.Step), Source: f.Noise.Source}}
 	for name := range f.Constants {
 		if _, ok := anesim.ParseTerm(name); !ok {
 			c.fail("constants", strconv.Quote(name), "a term of the cost model", format.DidYouMean(name, anesim.TermNames()))

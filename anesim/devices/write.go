@@ -20,7 +20,7 @@ func Write(d anesim.Device) []byte {
 	w.line(0, "class: %s", quote(string(d.Class)))
 	w.line(0, "soc: %s", quote(d.SoC))
 	w.line(0, "measured_as: %s", list(d.MeasuredAs))
-	w.line(0, "noise: {chunk: %s, session: %s, source: %s}", num(d.Noise.Chunk), num(d.Noise.Session), quote(d.Noise.Source))
+	w.line(0, "noise: {chunk: %s, session: %s, step: %s, source: %s}", num(d.Noise.Chunk), num(d.Noise.Session), num(d.Noise.Step), quote(d.Noise.Source))
 	w.line(0, "constants:")
 	for t := range anesim.NumTerms {
 		w.constant(t, &d)

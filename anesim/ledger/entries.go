@@ -91,21 +91,18 @@ func attentionEntries() []Entry {
 
 // Encodings. Bytes are priced; that some engines decode every palette at one rate (spec ane.md §0.3) is in the range.
 func weightEntries() []Entry {
-	const base = "@4way"
-	all := func(enc string) string {
-		return "L0-7 w=" + enc + " | L8-14 w=" + enc + " | L15-24 w=" + enc + " | L25-34+head w=" + enc
-	}
+	const base = "int4g32"
 	return []Entry{
 		{ID: "int4-g32", Name: "INT4 palettes in groups of 32", Claim: "a quarter of the bytes of fp16", Verdict: Priced, Ground: "weight_stream",
 			Effects: []string{"weights-int8pt-to-int4g32-qwen3vl", "weights-int4g32-to-int4lin-qwen3vl", "weights-int4g32-to-int4g16-qwen3vl", "weights-int4g32-to-int4g8-qwen3vl", "weights-int8-to-int4-bonsai", "weights-int8pt-to-a8m4-qwen3vl", "compile-perblock-lut"},
-			Advice:  "the default; smaller groups cost nothing, linear INT4 costs 40 %", forecast: change(all("f16"), base)},
+			Advice:  "the default; smaller groups cost nothing, linear INT4 costs 40 %", forecast: reweighed("f16", base)},
 		{ID: "int8", Name: "INT8 palettes", Claim: "no loss at half the bytes of fp16", Verdict: Priced, Ground: "weight_stream, with the doubt of a decode limit",
 			Effects: []string{"weights-fp16-to-int8pt-qwen3vl", "weights-int8pt-to-int4g32-qwen3vl"}, Advice: "slower than INT4 by its bytes or not at all: some engines decode every palette at one rate",
-			forecast: change(base, all("int8g32"))},
+			forecast: reweighed(base, "int8g32")},
 		{ID: "w8a8", Name: "W8A8 and W4A8", Claim: "+30 to 60 %", Verdict: Rule, Ground: "limits quantised-activations-iphone and -mac",
 			Effects: []string{"weights-w4a16-to-w4a8-mac", "weights-w8a8-model-mac", "weights-w8a8-model-iphone"}, Advice: "does not compile on a phone, gains nothing on a Mac", forecast: fixed(0, 0.5e-3, "one token is bound by bytes, not by products")},
 		{ID: "w2-w3", Name: "W2 and W3", Claim: "half the bytes again", Verdict: Priced, Ground: "weight_stream; limit few-bits",
-			Advice: "gibberish when made after training; wait for weights trained for it", forecast: change(base, all("int2g32"))},
+			Advice: "gibberish when made after training; wait for weights trained for it", forecast: reweighed(base, "int2g32")},
 		{ID: "int8-lut", Name: "INT8 entries in palettes", Claim: "faster", Verdict: Rule, Ground: "measured 3.5 % slower", Effects: []string{"weights-int8-lut-entries-m3"},
 			Advice: "do not", forecast: slower(0.035, 0.03, "of the chunk that was timed")},
 		{ID: "sparse-palettes", Name: "2:4 sparse and palettised", Claim: "faster and smaller", Verdict: Rule, Ground: "measured 11 % slower and 2.2 times larger", Effects: []string{"weights-sparse24-mac"},

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 
 	"anelab/anesim"
 	"anelab/anesim/evidence"
@@ -90,6 +91,17 @@ func change(before, after string) func(*Bench) (Forecast, error) {
 		}
 		s, r := anesim.Difference(p, q, b.Device, anesim.Workload{})
 		return Forecast{Seconds: s, Range: r, Of: "token", Text: fmt.Sprintf("%s → %s", before, after)}, nil
+	}
+}
+
+// reweighed forecasts four chunks of the model at hand in another encoding of the linears.
+func reweighed(before, after string) func(*Bench) (Forecast, error) {
+	return func(b *Bench) (Forecast, error) {
+		four, _ := b.Model.Preset("@4way")
+		in := func(encoding string) string {
+			return strings.ReplaceAll(four.String(), " | ", " w="+encoding+" | ") + " w=" + encoding
+		}
+		return change(in(before), in(after))(b)
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"anelab/internal/shareddata"
 )
 
-func bench(t testing.TB, device string) *Bench {
-	path := filepath.Join(shareddata.ModuleRoot(t), "testdata", "configs", "e2b.json")
+func bench(t testing.TB, device string) *Bench { return benchOf(t, "e2b", device) }
+
+func benchOf(t testing.TB, model, device string) *Bench {
+	path := filepath.Join(shareddata.ModuleRoot(t), "testdata", "configs", model+".json")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	cfg, err := gemma4.ParseConfig(path, data)
@@ -83,6 +85,28 @@ func TestForecasts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// invariant: the ledger is of the model at hand, not of E2B's cuts; four bits instead of sixteen save in step with the weights.
+func TestForecastsOfOtherModels(t *testing.T) {
+	saved := map[string]float64{}
+	for _, model := range []string{"e2b", "e4b", "31b"} {
+		b := benchOf(t, model, "iphone17pro")
+		for _, e := range Entries() {
+			f, err := e.Forecast(b)
+			require.NoError(t, err, "%s of %s", e.ID, model)
+			require.NotEmpty(t, f.Text)
+			require.True(t, f.Range.Lo <= f.Seconds+1e-12 && f.Seconds <= f.Range.Hi+1e-12, "%s of %s", e.ID, model)
+			if e.ID == "int4-g32" {
+				saved[model] = f.Seconds
+			}
+			if e.ID == "chunks-3" && model == "e4b" {
+				require.Less(t, f.Range.Hi, 0.0, "what is not known of a model is common to both cuts")
+			}
+		}
+	}
+	require.InDelta(t, 2.0, saved["e4b"]/saved["e2b"], 0.4)
+	require.Less(t, saved["31b"], 8*saved["e2b"])
 }
 
 // oracle: effects of the phone at which a forecast can be held.

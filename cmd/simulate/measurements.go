@@ -106,16 +106,26 @@ func modelMeasuredAs(name string) string {
 // readMeasurements reads a file of any kind that package devicelog knows, standard input, or what comes with the program. Rows
 // that are good are returned even when others are not.
 func readMeasurements(c *console.Console, path string, log *logFlag) ([]anesim.Measurement, error) {
+	s, err := readSession(c, path, log)
+	if err == nil && len(s.Measurements) == 0 && len(s.Calls) > 0 {
+		err = &format.Error{Path: nameOfInput(path), Got: fmt.Sprintf("%d timed calls of whole models", len(s.Calls)), Want: "times of chunks of a layout",
+			Fix: "simulate transfer takes them for the stream of weights"}
+	}
+	return s.Measurements, err
+}
+
+// readSession is all that a file of measurements holds.
+func readSession(c *console.Console, path string, log *logFlag) (devicelog.Session, error) {
 	context, err := log.context()
 	if err != nil {
-		return nil, err
+		return devicelog.Session{}, err
 	}
 	text, err := measurementsText(c, path)
 	if err != nil {
-		return nil, err
+		return devicelog.Session{}, err
 	}
 	if k := devicelog.Detect(text); (k == devicelog.FormatLog || k == devicelog.FormatInstruments) && (context.Device == "" || context.Context == 0) {
-		return nil, usagef("%s: a %s does not say what ran where: add --log device=%s,context=2048", nameOfInput(path), k, defaultDevice)
+		return devicelog.Session{}, usagef("%s: a %s does not say what ran where: add --log device=%s,context=2048", nameOfInput(path), k, defaultDevice)
 	}
 	s, err := devicelog.Read(nameOfInput(path), text, context)
 	for _, doubt := range s.Doubts {
@@ -124,10 +134,7 @@ func readMeasurements(c *console.Console, path string, log *logFlag) ([]anesim.M
 	if s.Skipped > 0 {
 		c.Warn(fmt.Sprintf("%s: %d of %d lines say nothing of times", nameOfInput(path), s.Skipped, s.Lines))
 	}
-	if err == nil && len(s.Measurements) == 0 && len(s.Calls) > 0 {
-		err = &format.Error{Path: nameOfInput(path), Got: fmt.Sprintf("%d timed calls of whole models", len(s.Calls)), Want: "times of chunks of a layout"}
-	}
-	return s.Measurements, err
+	return s, err
 }
 
 func measurementsText(c *console.Console, path string) ([]byte, error) {

@@ -34,9 +34,7 @@ func (r *Calibrate) Page(p *texttab.Page) {
 	p.Gap()
 	r.constants(p)
 	r.pinned(p)
-	p.Gap()
 	r.experiments(p)
-	p.Gap()
 	r.missed(p)
 	p.Gap()
 	r.left(p)
@@ -113,9 +111,16 @@ func (r *Calibrate) steps(p *texttab.Page) {
 // ranges says how often the 90 % ranges hold, and whether they are worth more than a band of one width.
 func (r *Calibrate) ranges(p *texttab.Page) {
 	x := &r.Calibration.Intervals
-	p.Line("inside their 90%% range: %s%% of left-out rows%s", percentText(r.Calibration.Coverage90), r.scoreCoverage())
-	if x.Rows > 0 {
-		p.Line("a range is ± %s%% wide on average; a band of one width would need ± %s%% to hold as many", percentText(x.HalfWidthPct), percentText(x.BandHalfWidthPct))
+	if x.Rows == 0 {
+		p.Line("one session of each device: none is left to predict another from, so there is no figure of accuracy%s", r.scoreCoverage())
+		return
+	}
+	p.Line("inside their 90%% range: %s%% of left-out rows, %s%% of left-out steps%s", percentText(r.Calibration.Coverage90),
+		percentText(r.Calibration.Steps.Coverage), r.scoreCoverage())
+	p.Line("a range is ± %s%% wide on average; a band of one width would need ± %s%% to hold as many", percentText(x.HalfWidthPct), percentText(x.BandHalfWidthPct))
+	if k := &r.Calibration.IntervalsKnown; k.Rows > 0 && k.Rows < x.Rows {
+		p.Line("without the sessions that were the only one of their context: %s%% inside, ± %s%% against ± %s%%", percentText(k.Coverage),
+			percentText(k.HalfWidthPct), percentText(k.BandHalfWidthPct))
 	}
 }
 
@@ -190,6 +195,10 @@ func (r *Calibrate) pinned(p *texttab.Page) {
 
 // experiments are the sessions, each predicted from all others.
 func (r *Calibrate) experiments(p *texttab.Page) {
+	if len(r.Calibration.Experiments) == 0 {
+		return
+	}
+	p.Gap()
 	t := texttab.NewTable(texttab.L("session left out"), texttab.R("context"), texttab.R("inside"), texttab.R("median"), texttab.R("max"), texttab.R("sum"))
 	for _, x := range r.Calibration.Experiments {
 		name := texttab.Clip(x.Experiment, 40)
@@ -219,6 +228,10 @@ func (r *Calibrate) missed(p *texttab.Page) {
 		}
 	}
 	sort.SliceStable(rows, func(i, j int) bool { return math.Abs(float64(rows[i].ErrorPct)) > math.Abs(float64(rows[j].ErrorPct)) })
+	if len(rows) == 0 {
+		return
+	}
+	p.Gap()
 	t := texttab.NewTable(texttab.L("missed most"), texttab.L("chunk"), texttab.R("context"), texttab.R("measured"), texttab.R("predicted"), texttab.R("error"))
 	for _, row := range rows[:min(mostMissed, len(rows))] {
 		t.Row(fmt.Sprintf("%s line %d", row.Set, row.Line), row.Chunk, fmt.Sprint(row.Context), milli(row.MeasuredS)+" ms", milli(row.PredictedS)+" ms", plus("%+.1f%%", float64(row.ErrorPct)))
@@ -241,6 +254,9 @@ func (r *Calibrate) left(p *texttab.Page) {
 // answer is the figure to quote, beside those of the simpler models.
 func (r *Calibrate) answer() string {
 	c := r.Calibration
+	if c.LOO.ChunkRaw.N == 0 {
+		return fmt.Sprintf("%s%% median error of the fitted chunks themselves: a second session would test the fit", percentText(c.Fit.ChunkRaw.Median))
+	}
 	text := fmt.Sprintf("%s%% median error of a chunk in a session left out, scaled", percentText(c.LOO.ChunkScaled.Median))
 	for _, b := range baselineTitles {
 		text += fmt.Sprintf("; %s %s%%", b.title, percentText(c.Baselines[b.name].LOO.ChunkScaled.Median))

@@ -25,7 +25,7 @@ func (r *Devices) Page(p *texttab.Page) {
 		if name == r.Default {
 			name += " *"
 		}
-		if d.Evidence.Experiments > 0 {
+		if d.Evidence.Experiments > 1 {
 			miss = fmt.Sprintf("%.1f%%", 100*d.Evidence.WorstMiss)
 		}
 		t.Row(name, d.Title, fmt.Sprint(d.Evidence.Experiments), fmt.Sprint(d.Evidence.Rows), contextList(d), miss)
@@ -121,8 +121,11 @@ func (r *Device) Page(p *texttab.Page) {
 		p.Line("never measured: every constant is its prior")
 		return
 	}
-	p.Line("fitted on %s, %d rows; worst miss of a session left out %.1f%%; 90%% ranges reach %s standard deviations", plural(e.Experiments, "session"), e.Rows,
-		100*e.WorstMiss, sig(e.IntervalFactor))
+	miss := fmt.Sprintf("worst miss of a session left out %.1f%%", 100*e.WorstMiss)
+	if e.Experiments == 1 {
+		miss = "none was left to test it on"
+	}
+	p.Line("fitted on %s, %d rows; %s; 90%% ranges reach %s standard deviations", plural(e.Experiments, "session"), e.Rows, miss, sig(e.IntervalFactor))
 	p.Line("sources and priors of every constant: simulate devices %s --format json", d.Name)
 }
 
