@@ -3,6 +3,8 @@ package parity
 import (
 	"context"
 	"iter"
+
+	"anelab/gemma4"
 )
 
 // Backend is an implementation of the forward pass, or a recording of one.
@@ -19,6 +21,12 @@ type Backend interface {
 type Locator interface {
 	// Where names the part that computes a layer; layer −1 stands for the points outside the layers.
 	Where(layer int) string
+}
+
+// OpLocator is implemented by backends that are graphs.
+type OpLocator interface {
+	// Op names the op that yields a point of a layer, "" if none does; layer −1 stands for the points outside the layers.
+	Op(point gemma4.Point, layer int) string
 }
 
 // Case is what to run: a prompt, then tokens that are fed one at a time whatever the logits say, so that two backends stay

@@ -176,30 +176,57 @@ func CompareOutputs(ctx context.Context, got MIL, c ProgramCall, expected map[st
 	if err != nil {
 		return r, named(got, err)
 	}
-	names, producers, layers := slices.Clone(got.function().Body.Outputs), got.function().Body.Producers(), layersOf(got.function())
-	for _, v := range got.function().States() {
-		names = append(names, v.Name)
-	}
-	for _, name := range names {
-		want, at, result := expected[name], ProgramParting{Name: name, Op: "output", Layer: -1}, outputs[name]
-		if result == nil {
-			at.Op, result = "state", state[name]
-		} else if op := producers[name]; op != nil {
-			at.Layer = layers[op]
-		}
-		if want == nil {
-			r.OnlyGot++
-			continue
-		}
-		if r.output(at, result, want, &s); r.First != nil && !s.KeepGoing {
-			return r, nil
-		}
-	}
+	results := maps.Clone(outputs)
+	maps.Copy(results, state)
+	where := places(got.function())
+	r = Judge(got.Label, results, expected, s, where)
 	if c.State != nil {
 		maps.Copy(c.State, state)
 	}
-	r.OnlyWant = len(expected) - r.Compared
 	return r, nil
+}
+
+// places names the outputs and states of a function.
+func places(f *mil.Function) []ProgramParting {
+	var all []ProgramParting
+	producers, layers := f.Body.Producers(), layersOf(f)
+	for _, name := range f.Body.Outputs {
+		at := ProgramParting{Name: name, Op: "output", Layer: -1}
+		if op := producers[name]; op != nil {
+			at.Layer = layers[op]
+		}
+		all = append(all, at)
+	}
+	for _, v := range f.States() {
+		all = append(all, ProgramParting{Name: v.Name, Op: "state", Layer: -1})
+	}
+	return all
+}
+
+// Judge holds results, outputs and states by name, against expected ones, in the order of where; that may be nil. An expected tensor
+// that no result answers is counted as OnlyWant, and an unexpected result as OnlyGot.
+func Judge(label string, results, expected map[string]*interp.Tensor, s ProgramSettings, where []ProgramParting) ProgramReport {
+	r := ProgramReport{Got: label, Want: "expected"}
+	if where == nil {
+		for _, name := range slices.Sorted(maps.Keys(results)) {
+			where = append(where, ProgramParting{Name: name, Op: "output", Layer: -1})
+		}
+	}
+	for _, at := range where {
+		got, want := results[at.Name], expected[at.Name]
+		switch {
+		case got == nil:
+			continue
+		case want == nil:
+			r.OnlyGot++
+			continue
+		}
+		if r.output(at, got, want, &s); r.First != nil && !s.KeepGoing {
+			return r
+		}
+	}
+	r.OnlyWant = len(expected) - r.Compared
+	return r
 }
 
 // output holds one result against the expected one and notes it.

@@ -28,6 +28,13 @@ type Packages struct {
 type PackageChunk struct {
 	MIL
 	Lo, Hi int
+	Taps   map[string]PackageTap // results by name; nil yields what crosses the borders of chunks alone
+}
+
+// PackageTap is a result inside a package that the forward pass has a name for.
+type PackageTap struct {
+	Point gemma4.Point
+	Layer int // −1 outside the layers
 }
 
 // Name implements [Backend].
@@ -38,6 +45,21 @@ func (p Packages) Where(layer int) string {
 	for _, c := range p.Chunks {
 		if layer >= c.Lo && layer < c.Hi {
 			return c.Label
+		}
+	}
+	return ""
+}
+
+// Op implements [OpLocator].
+func (p Packages) Op(point gemma4.Point, layer int) string {
+	for _, c := range p.Chunks {
+		for name, t := range c.Taps {
+			if t.Point != point || t.Layer != layer {
+				continue
+			}
+			if op := c.function().Body.Producers()[name]; op != nil {
+				return fmt.Sprintf("%s: %s/%s (%s)", c.Label, c.name(), name, op.Type)
+			}
 		}
 	}
 	return ""
@@ -98,7 +120,7 @@ func (h *packageHost) step(ctx context.Context, token int, trace gemma4.Tracer) 
 		if err != nil {
 			return err
 		}
-		out, err := c.Model.Run(ctx, c.name(), in, interp.Call{State: h.states[i]})
+		out, err := c.Model.Run(ctx, c.name(), in, h.call(i, trace))
 		if err != nil {
 			return fmt.Errorf("%s: position %d: %w", c.Label, h.pos, err)
 		}
@@ -106,6 +128,25 @@ func (h *packageHost) step(ctx context.Context, token int, trace gemma4.Tracer) 
 	}
 	h.pos++
 	return nil
+}
+
+// call is what goes with the inputs of a chunk.
+func (h *packageHost) call(i int, trace gemma4.Tracer) interp.Call {
+	c := &h.Chunks[i]
+	return interp.Call{
+		State: h.states[i],
+		Only: func(name string) interp.Wanted {
+			_, ok := c.Taps[name]
+			return interp.Wanted(ok)
+		},
+		Tap: func(name string, t *interp.Tensor) {
+			tap, rows := c.Taps[name], 1
+			if tap.Point == gemma4.PointPLE {
+				rows = len(h.Host.Layers)
+			}
+			h.tap(trace, tap.Point, tap.Layer, t.Floats, rows)
+		},
+	}
 }
 
 // hostValues are the tensors that the host makes for a step.
@@ -196,6 +237,9 @@ func (h *packageHost) collect(i int, out, values map[string]*interp.Tensor, trac
 		default:
 			values[name] = t // kv13_k, …
 		}
+	}
+	if c.Taps != nil {
+		return
 	}
 	if t := out["per_layer_combined_out"]; t != nil {
 		h.tap(trace, gemma4.PointPLE, -1, t.Floats, len(m.Layers))

@@ -20,6 +20,7 @@ type Report struct {
 	OnlyGot   map[gemma4.Point]int   // taps that the other side does not have
 	OnlyWant  map[gemma4.Point]int   //
 	where     func(layer int) string // of the compared backend, nil without a Locator
+	op        func(gemma4.Point, int) string
 }
 
 // PointReport sums up one point over all layers and calls.
@@ -39,6 +40,7 @@ type Parting struct {
 	Point  gemma4.Point
 	Layer  int    // −1 outside the layers
 	Where  string // part that computes it, such as "chunk 2"; may be empty
+	Op     string // op that yields it, where the compared backend is a graph
 	Err    *Disagreement
 	Detail string // values to look at
 }
@@ -56,6 +58,9 @@ func newReport(a, b Backend, c Case) Report {
 	for _, backend := range []Backend{b, a} {
 		if l, ok := backend.(Locator); ok {
 			r.where = l.Where
+		}
+		if l, ok := backend.(OpLocator); ok {
+			r.op = l.Op
 		}
 	}
 	return r
@@ -96,6 +101,9 @@ func (r *Report) parting(t Tap, e *Disagreement) *Parting {
 	p := &Parting{Label: Label(t), Point: t.Point, Layer: t.Layer, Err: e, Detail: e.Detail()}
 	if r.where != nil {
 		p.Where = r.where(t.Layer)
+	}
+	if r.op != nil {
+		p.Op = r.op(t.Point, t.Layer)
 	}
 	e.Difference.got, e.Difference.want = nil, nil // the values are the backend's again
 	return p

@@ -33,6 +33,9 @@ type Chunk struct {
 	*Program
 	Function *mil.Function // the one that the weights were read from
 	Lo, Hi   int           // layers [Lo, Hi)
+
+	graph *graph
+	found found
 }
 
 // Name is the file name without its ending.
@@ -141,7 +144,7 @@ func (s *Source) add(p *Program) error {
 	if n := len(s.Chunks); n > 0 {
 		lo = s.Chunks[n-1].Hi
 	}
-	c := Chunk{Program: p, Function: f, Lo: lo, Hi: lo + len(w.labels)}
+	c := Chunk{Program: p, Function: f, Lo: lo, Hi: lo + len(w.labels), graph: g, found: w}
 	s.Chunks = append(s.Chunks, c)
 	s.Choices = s.Choices.or(g.choices(s.Config))
 	for name, op := range w.at {

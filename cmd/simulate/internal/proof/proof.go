@@ -17,11 +17,17 @@ type Result struct {
 	Plan        *chunking.Plan
 	Imported    int // prompts that were prefilled by the whole model
 	Warnings    []string
+	Weights     []*Weights // of packages, one per chain
 	Comparisons []Comparison
 }
 
 // OK reports whether every comparison that asks for something holds.
 func (r *Result) OK() bool {
+	for _, w := range r.Weights {
+		if !w.OK() {
+			return false
+		}
+	}
 	for i := range r.Comparisons {
 		if !r.Comparisons[i].OK() {
 			return false

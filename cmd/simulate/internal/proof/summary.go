@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +45,8 @@ type Parting struct {
 	Case   string
 	Tensor string // "hidden.3 [0,21)"
 	Layer  int    // −1 outside the layers
-	Chunk  string // "chunk 2"; "" outside the layers
+	Chunk  string // "chunk 2", or the package; "" outside the layers
+	Op     string // of a package: the op that yields the tensor; "" if not known
 	Err    *parity.Disagreement
 	Detail string
 }
@@ -79,8 +81,8 @@ func (c *Comparison) add(name string, r *parity.Report, plan *chunking.Plan) {
 	c.Taps += r.Compared
 	c.Partings += r.Partings
 	if r.First != nil && c.First == nil {
-		c.First = &Parting{Case: name, Tensor: r.First.Label, Layer: r.First.Layer, Chunk: chunkOf(plan, r.First.Layer),
-			Err: r.First.Err, Detail: r.First.Detail}
+		c.First = &Parting{Case: name, Tensor: r.First.Label, Layer: r.First.Layer, Chunk: cmp.Or(r.First.Where, chunkOf(plan, r.First.Layer)),
+			Op: r.First.Op, Err: r.First.Err, Detail: r.First.Detail}
 	}
 	for _, p := range r.Points {
 		c.addPoint(name, p, r.First)

@@ -1,0 +1,168 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+
+	"anelab/chunking"
+	"anelab/coreml/interp"
+	"anelab/gemma4"
+	"anelab/internal/arith"
+	"anelab/internal/checkpoint"
+	"anelab/internal/checkpoint/converted"
+	"anelab/parity"
+)
+
+// PackageSubject is converted packages that are put to the proof against the checkpoint they were made of.
+type PackageSubject struct {
+	Checkpoint *checkpoint.Checkpoint
+	Programs   []*converted.Program
+	Tokens     int              // length of a made-up prompt; 0 = a default
+	Tolerance  parity.Tolerance // of packages against the model with their weights; zero = equality
+}
+
+// RunPackages makes all comparisons of a chain of packages: its weights with the checkpoint's, the Go model with those weights in
+// chunks with itself as a whole, and the graphs with the model, op by op where the forward pass has a name for the result. The model
+// rounds where the graphs do ([converted.Choices]), so that graphs which are that model equal it. progress may be nil.
+func RunPackages(ctx context.Context, s *PackageSubject, progress func(step string)) (*Result, error) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	r := &Result{Mode: "ane"}
+	var decode *converted.Source
+	for _, chain := range converted.Chains(s.Programs) {
+		src, err := converted.New(s.Checkpoint.Config, s.Checkpoint, chain...)
+		if err != nil {
+			return nil, err
+		}
+		progress("weights against the checkpoint")
+		w, err := compareWeights(ctx, src, s.Checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		r.Weights = append(r.Weights, w)
+		if one := src.Chunks[0].Function; decode == nil && converted.Tokens(one) == 1 {
+			decode = src
+		}
+	}
+	if decode == nil {
+		r.Warnings = append(r.Warnings, "no chunks that take one token: only weights were compared")
+		return r, nil
+	}
+	p, err := newPackageProver(ctx, s, decode, r)
+	if err != nil {
+		return nil, err
+	}
+	p.progress = progress
+	return r, p.run()
+}
+
+// packageProver is one run under way.
+type packageProver struct {
+	*prover
+	src       *converted.Source
+	steps     parity.Case // one token per call
+	tolerance parity.Tolerance
+}
+
+func newPackageProver(ctx context.Context, s *PackageSubject, src *converted.Source, r *Result) (*packageProver, error) {
+	model, err := gemma4.Load(src.Config, src, src.Arithmetic(0), gemma4.Options{})
+	if err != nil {
+		return nil, err
+	}
+	subject := &Subject{Checkpoint: s.Checkpoint, Mode: r.Mode, Tokens: s.Tokens}
+	cs := subject.madeUp()
+	cs.Batch = 1
+	if room := int(converted.Context(src.Chunks[0].Function)); room > 0 {
+		cs = cut(cs, room)
+	}
+	if r.Plan, err = planOf(src); err != nil {
+		return nil, err
+	}
+	for _, w := range model.Warnings {
+		r.Warnings = append(r.Warnings, w.Error())
+	}
+	p := &prover{ctx: ctx, subject: subject, model: model, plan: r.Plan, result: r}
+	return &packageProver{prover: p, src: src, steps: cs, tolerance: s.Tolerance}, nil
+}
+
+// cut shortens a case to the positions that packages were built for.
+func cut(c parity.Case, room int) parity.Case {
+	if c.Context() <= room {
+		return c
+	}
+	c.Prompt = c.Prompt[:min(len(c.Prompt), room)]
+	c.Follow = c.Follow[:min(len(c.Follow), room-len(c.Prompt))]
+	c.Name = fmt.Sprintf("T%d", len(c.Prompt))
+	return c
+}
+
+// planOf is the layout that the packages are.
+func planOf(src *converted.Source) (*chunking.Plan, error) {
+	m, err := chunking.NewModel(src.Config)
+	if err != nil {
+		return nil, err
+	}
+	l := chunking.Layout{Context: int(converted.Context(src.Chunks[0].Function))}
+	for _, c := range src.Chunks {
+		cut := chunking.Cut{Lo: c.Lo, Hi: c.Hi, Head: c.Hi == src.Config.NumHiddenLayers && c.HasHead()}
+		l.Cuts = append(l.Cuts, cut)
+	}
+	return l.Plan(m)
+}
+
+func (p *packageProver) run() error {
+	chunks := Comparison{Got: "chunks", Want: "whole", Exact: true}
+	p.progress("chunks against whole, " + p.steps.Name)
+	whole := parity.Reference{Model: p.model}
+	if err := p.compare(&chunks, parity.Chunked{Model: p.model, Plan: p.plan}, whole, p.steps); err != nil {
+		return err
+	}
+	p.file(chunks)
+	graphs, err := p.graphs()
+	if err != nil {
+		return err
+	}
+	packages := Comparison{Got: "packages", Want: "whole", Exact: p.tolerance == parity.Tolerance{}, Target: Target{Tolerances: parity.Tolerances{Default: p.tolerance}}}
+	p.progress("packages against whole, " + p.steps.Name)
+	if err := p.compare(&packages, graphs, whole, p.steps); err != nil {
+		return err
+	}
+	p.file(packages)
+	if !p.result.Weights[0].Compressed() {
+		return nil
+	}
+	return p.cost(whole)
+}
+
+// graphs are the packages, run by the interpreter.
+func (p *packageProver) graphs() (parity.Packages, error) {
+	b := parity.Packages{Label: "packages", Host: p.model}
+	for _, c := range p.src.Chunks {
+		m, err := interp.New(c.Program.Program, interp.Options{Precision: interp.ANE, Path: c.Path})
+		if err != nil {
+			return b, err
+		}
+		chunk := parity.PackageChunk{MIL: parity.MIL{Label: c.Name(), Model: m, Function: c.Function.Name}, Lo: c.Lo, Hi: c.Hi, Taps: map[string]parity.PackageTap{}}
+		for name, t := range c.Taps() {
+			chunk.Taps[name] = parity.PackageTap{Point: t.Point, Layer: t.Layer}
+		}
+		b.Chunks = append(b.Chunks, chunk)
+	}
+	return b, nil
+}
+
+// cost measures how far compressed weights take the model from the checkpoint's, for information.
+func (p *packageProver) cost(compressed parity.Backend) error {
+	p.progress("what compression costs, " + p.steps.Name)
+	dense, err := gemma4.Load(p.src.Config, p.subject.Checkpoint, arith.NewANE(p.src.Choices.Rules, 0), gemma4.Options{})
+	if err != nil {
+		return err
+	}
+	c := Comparison{Got: "whole", Want: "whole with the checkpoint's weights", Target: Target{Information: "what the compression of weights costs"}}
+	if err := p.compare(&c, compressed, parity.Reference{Model: dense}, p.steps); err != nil {
+		return err
+	}
+	p.file(c)
+	return nil
+}
