@@ -220,6 +220,28 @@ func TestDeviceReport(t *testing.T) { // hand
 	require.ErrorContains(t, err, "devise")
 }
 
+// hand: packages that are no chunks are calls; what failed on the device is a doubt each.
+func TestDeviceReportOfSinglePackages(t *testing.T) {
+	no := false
+	r := report()
+	r.Layout, r.Model, r.Chunks, r.StepMs, r.Units = "", "", nil, nil, "cpu+ane"
+	r.Models = []ReportModel{
+		{Path: "a.mlpackage", WeightBytes: 1234, Ms: []float64{9, 9, 9, 9, 0.03125, 0.02, 0.04}, Cases: []ReportCase{{Name: "n2", Within: &no}, {Name: "n4", Error: "it fell over"}}},
+		{Path: "b.mlpackage", Error: "does not load"},
+	}
+	s, err := Read("r.json", marshal(t, r), Context{})
+	require.NoError(t, err)
+	require.Equal(t, []Call{{"a.mlpackage", "iPhone 17 Pro", "cpu+ane", 1234, 0.03125 / 1e3}}, s.Calls)
+	require.Empty(t, s.Measurements)
+	require.Equal(t, []string{"a.mlpackage, case n2: outputs are further from the expected ones than allowed", "a.mlpackage, case n4: it fell over", "b.mlpackage: does not load"}, s.Doubts)
+	r.Models[0].Ms = r.Models[0].Ms[:4]
+	_, err = Read("r.json", marshal(t, r), Context{})
+	require.ErrorContains(t, err, "models, a.mlpackage: 4 calls, want more than 4")
+	r.Models = r.Models[1:]
+	_, err = Read("r.json", marshal(t, r), Context{})
+	require.ErrorContains(t, err, "models: no times")
+}
+
 const bench = `{"timestamp": "2025-10-15 10:00:00", "system_info": {"mac_model": "Mac16,11", "cpu": {"brand": "Apple M4 Pro"}, "macos_version": "macOS 26"},
  "results": [{"model_name": "llama_lm_head", "backend": "ANE", "inference_time_ms": 8.0, "memory_used_mb": 1, "throughput_gb_s": 126.4, "tflops": null, "input_shape": "[1, 1, 4096]", "model_size_mb": 1011.2}]}`
 
