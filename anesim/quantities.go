@@ -50,10 +50,17 @@ func (q *Quantities) addAttention(op chunking.Op, m *chunking.Model) {
 	}
 	positions := float64(op.MACs) / float64(2*layer.Heads*layer.HeadDim)
 	if layer.OwnsKV() {
-		q[AttentionOwn] += positions * float64(layer.KVHeads)
+		q[AttentionOwn] += max(positions, rowsRead(op, layer.HeadDim*layer.KVHeads)) * float64(layer.KVHeads)
 	} else {
 		q[AttentionShared] += positions
 	}
+}
+
+// rowsRead are the rows of so many numbers that the op reads, counted in fp16. Where heads of one KV head see different rows, products
+// are saved and rows are not, and an own cache costs by its rows.
+func rowsRead(op chunking.Op, width int) float64 {
+	const kAndV, fp16 = 2, 2
+	return float64(op.KVReadBytes) / float64(kAndV*fp16*width)
 }
 
 // importsFirst reports whether chunk i of the plan is the first to read what the chunk before it has just written.

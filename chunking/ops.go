@@ -19,8 +19,8 @@ func (g *graphs) ops(c *Chunk) []Op {
 	}
 	for _, l := range g.layers(c) {
 		ops = append(ops, w.gains(l.Index, m.layerGains(l)))
-		ops = w.attention(ops, l, hidden)
-		ops = append(ops, g.attend(l),
+		ops = w.attention(ops, l, hidden, g.reach[l.Index].form.Rank)
+		ops = append(g.rebuild(ops, w, l), g.attend(l),
 			w.linear(OpO, l.Index, hidden, l.Heads*l.HeadDim),
 			w.linear(OpGate, l.Index, l.FFN, hidden), w.linear(OpUp, l.Index, l.FFN, hidden), w.linear(OpDown, l.Index, hidden, l.FFN))
 		if m.hasPLE() {
@@ -55,26 +55,44 @@ func (w weigher) gains(layer, n int) Op {
 }
 
 // attention appends the projections in front of the mix. A shared layer has only queries; with KEqV the values are the raw
-// key projection, so there is no v_proj.
-func (w weigher) attention(ops []Op, l gemma4.Layer, hidden int) []Op {
+// key projection, so there is no v_proj. Rows stored as coordinates need only the projections to those, rank 0 is all of a row.
+func (w weigher) attention(ops []Op, l gemma4.Layer, hidden, rank int) []Op {
+	width := l.KVWidth()
+	if rank > 0 {
+		width = rank * l.KVHeads
+	}
 	ops = append(ops, w.linear(OpQ, l.Index, l.Heads*l.HeadDim, hidden))
 	if !l.OwnsKV() {
 		return ops
 	}
-	ops = append(ops, w.linear(OpK, l.Index, l.KVWidth(), hidden))
+	ops = append(ops, w.linear(OpK, l.Index, width, hidden))
 	if l.KEqV {
 		return ops
 	}
-	return append(ops, w.linear(OpV, l.Index, l.KVWidth(), hidden))
+	return append(ops, w.linear(OpV, l.Index, width, hidden))
 }
 
-// attend is QKᵀ and PV: d products each per query head and row.
+// rebuild makes rows of their coordinates, all that the call reads: RMS and RoPE come after it, so it cannot be folded into the
+// queries (PALU folds it where a model has neither).
+func (g *graphs) rebuild(ops []Op, w weigher, l gemma4.Layer) []Op {
+	r := &g.reach[l.Index]
+	if r.form.Rank == 0 {
+		return ops
+	}
+	for range 2 { // keys and values
+		op := w.linear(OpRebuild, l.Index, l.KVWidth(), r.form.Rank)
+		op.MACs = int64(l.HeadDim) * int64(r.form.Rank) * r.read
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// attend is QKᵀ and PV: d products each per query head and row. An index over blocks is one more QKᵀ.
 func (g *graphs) attend(l gemma4.Layer) Op {
-	r := g.reach[l.Index]
-	const kAndV, fp16 = 2, 2
-	return Op{Kind: OpAttention, Layer: l.Index,
-		MACs:        kAndV * int64(l.HeadDim) * r.mixed * int64(g.tokens),
-		KVReadBytes: kAndV * fp16 * int64(l.HeadDim) * r.read}
+	r := &g.reach[l.Index]
+	const kAndV = 2
+	return Op{Kind: OpAttention, Layer: l.Index, KVReadBytes: r.keyValueBytes(l),
+		MACs: kAndV * int64(l.HeadDim) * (r.mixed + int64(l.Heads)*r.index) * int64(g.tokens)}
 }
 
 // layerGains counts the values of a layer outside its linears: norms of the hidden state before and after attention and MLP

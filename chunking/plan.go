@@ -36,6 +36,7 @@ type Port struct {
 	Type   PortType
 	Role   Role
 	Layers []int // KV ports: the layer behind each slot
+	Stored int64 // bytes of a cache whose rows are kept in a form of fewer bits; 0 = as the shape says
 }
 
 // PortType is the element type of a port as Core ML declares it.
@@ -64,6 +65,9 @@ const (
 
 // Bytes is the size of the port in a Core ML call.
 func (p Port) Bytes() int64 {
+	if p.Stored > 0 {
+		return p.Stored
+	}
 	n := int64(2)
 	if p.Type == Int32 {
 		n = 4
@@ -83,6 +87,7 @@ const (
 	OpQ         OpKind = "q_proj"
 	OpK         OpKind = "k_proj"
 	OpV         OpKind = "v_proj"
+	OpRebuild   OpKind = "rebuild"   // rows from their coordinates, where they are stored so
 	OpAttention OpKind = "attention" // QKᵀ and PV
 	OpO         OpKind = "o_proj"
 	OpGate      OpKind = "gate_proj"

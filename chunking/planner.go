@@ -3,6 +3,7 @@ package chunking
 import (
 	"slices"
 
+	"anelab/attention"
 	"anelab/internal/format"
 	"anelab/quant"
 	"anelab/swa"
@@ -39,6 +40,9 @@ func (pl *Planner) PlanInto(p *Plan, l Layout) error {
 	g, err := pl.settings(&l)
 	if err != nil {
 		return err
+	}
+	if pair, ok := borrowsAcross(g.borrowed, l.Cuts); ok {
+		return layoutError(acrossViolation(pair))
 	}
 	p.Layout, p.Model, p.Context = l, pl.model, g.context
 	p.Chunks = p.Chunks[:0]
@@ -88,9 +92,10 @@ type graphs struct {
 	tokens  int // T
 	attn    []LayerAttn
 
-	reach  []reach // [L] what the queries of a layer look at
-	rows   []int   // [L] cache rows behind a layer's keys: what all readers of its KV source need together
-	masked bool    // some full cache is written through a one-hot mask: its policy keeps every position
+	reach    []reach  // [L] what the queries of a layer look at
+	rows     []int    // [L] cache rows behind a layer's keys: what all readers of its KV source need together
+	masked   bool     // some full cache is written through a one-hot mask: its policy keeps every position
+	borrowed [][2]int // layers and those whose directions their rows take
 
 	shelves []shelf
 }
@@ -105,23 +110,24 @@ func newGraphs(m *Model, l *Layout) (*graphs, error) {
 	if v := settingViolations(*l, m); len(v) > 0 {
 		return nil, layoutError(v[0])
 	}
-	policies, err := l.Policies(m)
+	policies, err := l.resolved(m)
 	if err != nil {
 		return nil, err
 	}
 	g := &graphs{model: m, context: orDefault(l.Context, DefaultContext), tokens: orDefault(l.QueryTokens, DefaultQueryTokens),
-		attn: slices.Clone(l.Attn), reach: make([]reach, len(m.Layers)), rows: make([]int, len(m.Layers))}
+		attn: slices.Clone(l.Attn), reach: make([]reach, len(m.Layers)), rows: make([]int, len(m.Layers)), borrowed: borrowed(policies, m.Layers)}
+	kept := make([]swa.Retention, len(m.Layers))
 	for i, layer := range m.Layers {
-		p, ok := policies[i]
-		if !ok {
-			p = layer.Policy()
+		r := reachOf(layer, policies[i], g.context)
+		r.form = attention.FormOf(policies[layer.KVSource])
+		g.reach[i] = r
+		g.masked = g.masked || r.keep == swa.All
+		if kept[i] = r.keep; !layer.OwnsKV() { // a donor comes before its readers
+			kept[layer.KVSource] = kept[layer.KVSource].Union(r.keep)
 		}
-		g.reach[i] = reachOf(layer, p, g.context)
-		g.masked = g.masked || g.reach[i].keep == swa.All
-		g.rows[layer.KVSource] = max(g.rows[layer.KVSource], stored(g.reach[i].keep, g.context))
 	}
 	for i, layer := range m.Layers {
-		g.rows[i] = g.rows[layer.KVSource]
+		g.rows[i] = stored(kept[layer.KVSource], g.context)
 	}
 	return g, nil
 }

@@ -1,6 +1,9 @@
 package chunking
 
-import "anelab/gemma4"
+import (
+	"anelab/gemma4"
+	"anelab/swa"
+)
 
 // Port names that depend on the kind of attention. kv13 and kv14 are E2B's donors; the names stay the same on every model.
 var (
@@ -137,7 +140,26 @@ func (g *graphs) cache(kind gemma4.Kind, suffix string, slots []int) []Port {
 		rows = g.context
 	}
 	shape := []int{max(len(slots), 1), g.model.kinds[kind].kvHeads, rows, g.model.cacheWidth}
-	return pair(cacheNames[kind], "", suffix, Port{Role: RoleCache, Shape: shape, Layers: slots})
+	return pair(cacheNames[kind], "", suffix, Port{Role: RoleCache, Shape: shape, Layers: slots, Stored: g.formBytes(slots, rows)})
+}
+
+// formBytes is half of what keys and values of the slots take together where one of them is stored in a form; else 0.
+func (g *graphs) formBytes(slots []int, rows int) int64 {
+	const kAndV, fp16 = 2, 2
+	var n float64
+	formed := false
+	for _, l := range slots {
+		f, layer := g.reach[l].form, g.model.Layers[l]
+		per := float64(kAndV * fp16 * g.model.cacheWidth)
+		if f != (swa.Form{}) {
+			formed, per = true, f.HeadBytes(layer.HeadDim, fp16)
+		}
+		n += float64(rows*layer.KVHeads) * per
+	}
+	if !formed {
+		return 0
+	}
+	return int64(n / kAndV)
 }
 
 // newRows are the rows that a verify graph computed, for the caller to commit: [n, K, T, d], natural width.

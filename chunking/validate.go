@@ -1,10 +1,13 @@
 package chunking
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"anelab/attention"
 	"anelab/gemma4"
+	"anelab/internal/format"
 )
 
 // Rule names what a layout can break.
@@ -54,6 +57,9 @@ func (l Layout) Violations(m *Model) []Violation {
 	}
 	v = append(v, l.headViolations()...)
 	v = append(v, settingViolations(l, m)...)
+	if len(v) == 0 {
+		v = l.borrowViolations(m)
+	}
 	return v[:min(len(v), maxReports)]
 }
 
@@ -189,19 +195,75 @@ func settingViolations(l Layout, m *Model) []Violation {
 	if l.KVMode != ExplicitIO {
 		all = append(all, Violation{RuleKVMode, noChunk, -1, fmt.Sprintf("KV mode %d", l.KVMode), "only explicit I/O is planned"})
 	}
+	return append(all, attnViolations(l, m)...)
+}
+
+// attnViolations are faults of attention policies: their text, their place, and what the model cannot do.
+func attnViolations(l Layout, m *Model) []Violation {
+	var all []Violation
 	seen := map[int]bool{}
 	for _, a := range l.Attn {
-		switch err := CheckPolicy(a.Policy); {
+		switch err := checkPolicy(a, m); {
 		case a.Layer < allFull || a.Layer >= len(m.Layers):
 			all = append(all, Violation{RuleAttn, noChunk, a.Layer, fmt.Sprintf("layer %d does not exist", a.Layer), fmt.Sprintf("the model's last layer is %d", len(m.Layers)-1)})
 		case seen[a.Layer]:
 			all = append(all, Violation{RuleAttn, noChunk, a.Layer, "two attention policies for " + layerName(a.Layer), "keep one"})
 		case err != nil:
-			all = append(all, Violation{RuleAttn, noChunk, a.Layer, err.Error(), ""})
+			all = append(all, policyViolation(a.Layer, err))
 		}
 		seen[a.Layer] = true
 	}
-	return all
+	if len(all) > 0 || len(l.Attn) == 0 {
+		return all
+	}
+	if _, err := l.resolved(m); err != nil {
+		return []Violation{policyViolation(l.Attn[0].Layer, err)}
+	}
+	return nil
+}
+
+// checkPolicy reports why a policy cannot be had by the layers it is for.
+func checkPolicy(a LayerAttn, m *Model) error {
+	p, err := attention.Parse(a.Policy)
+	if err != nil {
+		return err
+	}
+	for _, layer := range m.Layers {
+		if layer.Index == a.Layer || a.Layer == allFull && layer.Kind == gemma4.Full {
+			if err := attention.Fit(p, layer.Heads, layer.KVHeads); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// policyViolation keeps the fix of an error apart from the rest of it.
+func policyViolation(layer int, err error) Violation {
+	var f *format.Error
+	if !errors.As(err, &f) {
+		return Violation{RuleAttn, noChunk, layer, err.Error(), ""}
+	}
+	rest := *f
+	rest.Field, rest.Fix = "", ""
+	return Violation{RuleAttn, noChunk, layer, rest.Error(), f.Fix}
+}
+
+// borrowViolations look at layers that take the directions of rows of another chunk.
+func (l Layout) borrowViolations(m *Model) []Violation {
+	policies, err := l.resolved(m)
+	if err != nil {
+		return nil // attnViolations says why
+	}
+	if pair, ok := borrowsAcross(borrowed(policies, m.Layers), l.Cuts); ok {
+		return []Violation{acrossViolation(pair)}
+	}
+	return nil
+}
+
+func acrossViolation(pair [2]int) Violation {
+	return Violation{RuleAttn, noChunk, pair[0], fmt.Sprintf("layer %d takes the directions of its rows from layer %d, which is in an earlier chunk", pair[0], pair[1]),
+		"put both into one chunk: no port carries directions"}
 }
 
 func layerName(layer int) string {

@@ -59,6 +59,9 @@ func CheckPolicies(layers []Layer, policies []attention.Policy) error {
 		if err := checkLike(layers, y, form.Like-1); err != nil {
 			return err
 		}
+		if form.Rank > y.HeadDim {
+			return &format.Error{Field: "attn", Got: fmt.Sprintf("palu:%d for layer %d", form.Rank, i), Want: fmt.Sprintf("at most the head's %d numbers", y.HeadDim)}
+		}
 		s, selects := attention.As[attention.Selector](policies[i])
 		if !selects {
 			continue
