@@ -166,7 +166,8 @@ func median(x []float64) float64 {
 	return quantile(0.5, x)
 }
 
-// quantile is linear between order statistics: position q·(n−1). Gonum's LinInterp counts positions from 1/n instead.
+// quantile is linear between order statistics: position q·(n−1), definition 7 of Hyndman and Fan (1996), which R and
+// numpy use. Gonum's LinInterp counts positions from 1/n instead.
 func quantile(q float64, sorted []float64) float64 {
 	pos := q * float64(len(sorted)-1)
 	i := int(pos)

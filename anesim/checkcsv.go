@@ -2,6 +2,7 @@ package anesim
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -9,11 +10,13 @@ import (
 )
 
 // Plausible times. A chunk call cannot be shorter than its dispatch (0.1 ms on any published device, spec ane.md A1), so
-// a smaller number is seconds; no call in the data is longer than a few seconds, so a larger one is microseconds.
+// a smaller number is seconds. The slowest warm decode step on record, off the engine, took 1.1 s (experiments.csv, E4B with
+// double buffers), so a longer one is microseconds.
 const (
 	minCallSeconds = 0.1e-3
-	maxCallSeconds = 60
+	maxCallSeconds = 2
 	rateDisagrees  = 0.03 // ms and tok/s of one row, before it is worth a word
+	stepDisagrees  = 0.25 // a step and the sum of its chunks: the host takes 2 to 10 % of a token
 )
 
 // check compares the fields of a row with each other. Only a row that would be fitted must be right; what is wrong with
@@ -29,9 +32,9 @@ func (f fields) check(m Measurement) {
 	}
 	switch {
 	case m.Seconds > 0 && m.Seconds < minCallSeconds:
-		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("no call is that short: if these are seconds, write %g", m.Seconds*1e6)})
+		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("no call is that short: if these are seconds, write %.6g", m.Seconds*1e6)})
 	case m.Seconds > maxCallSeconds:
-		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("if these are microseconds, write %g", m.Seconds)})
+		f.bad("ms", format.Error{Want: "milliseconds", Fix: fmt.Sprintf("no warm decode call is that long: if these are microseconds, write %.6g", m.Seconds)})
 	}
 	f.checkLayers(m)
 }
@@ -100,7 +103,14 @@ func Doubts(rows []Measurement) []string {
 	say := func(m Measurement, text string, args ...any) {
 		all = append(all, m.where()+": "+fmt.Sprintf(text, args...))
 	}
+	chunks := timesOf(rows)
 	for _, m := range rows {
+		if sum := chunks.sum(m.Experiment); m.decodeStep() && sum > 0 && math.Abs(m.stepSeconds()/sum-1) > stepDisagrees {
+			say(m, "a step of %.3g ms over chunks of %.3g ms together", 1e3*m.stepSeconds(), 1e3*sum)
+		}
+		if first := chunks.repeats(m); first > 0 {
+			say(m, "chunk %s again, as in line %d, with another time and the same note", m.Component, first)
+		}
 		if _, ok := m.CopyBack(); !ok && m.fittable() {
 			say(m, "the note does not begin with copyback=sync, async or none; taken as %s by its date", m.copyBackByDate())
 		}
@@ -115,4 +125,46 @@ func Doubts(rows []Measurement) []string {
 		}
 	}
 	return all
+}
+
+// sessionTimes are the timed chunks of each experiment.
+type sessionTimes map[string][]Measurement
+
+func timesOf(rows []Measurement) sessionTimes {
+	s := sessionTimes{}
+	for _, m := range rows {
+		if m.fittable() {
+			s[m.Experiment] = append(s[m.Experiment], m)
+		}
+	}
+	return s
+}
+
+// sum is the mean time of each chunk, added up; 0 unless every chunk of one layout was timed.
+func (s sessionTimes) sum(experiment string) float64 {
+	total, count := map[string]float64{}, map[string]int{}
+	for _, m := range s[experiment] {
+		total[m.Component] += m.Seconds
+		count[m.Component]++
+	}
+	if len(count) == 0 || len(count) != s[experiment][0].chunks() {
+		return 0
+	}
+	var sum float64
+	for component, seconds := range total {
+		sum += seconds / float64(count[component])
+	}
+	return sum
+}
+
+// repeats is the line of an earlier row of the same chunk that nothing but the time tells from m; 0 if there is none.
+func (s sessionTimes) repeats(m Measurement) int {
+	for _, o := range s[m.Experiment] {
+		line := o.Line
+		o.Line, o.Seconds, o.TokPerSec = m.Line, m.Seconds, m.TokPerSec
+		if line < m.Line && o == m {
+			return line
+		}
+	}
+	return 0
 }

@@ -110,7 +110,8 @@ func (f *Prefill) sum() {
 	}
 }
 
-// batchPart is one batched call of every chunk: weights once, two FLOPs per weight and row. The head runs on one row.
+// batchPart is one batched call of every chunk: weights once, two FLOPs per weight and row. The head runs on one row. Inside a
+// task the stream of weights and the products overlap, and the longer one is the time (spec ane.md §0.1, suggested form).
 func batchPart(p *chunking.Plan, d Device, prompt Prompt, r batchRates) PrefillPart {
 	totals := p.Totals()
 	real := min(prompt.Tokens, prompt.Rows)

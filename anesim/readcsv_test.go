@@ -45,6 +45,7 @@ func TestReadMeasurementsSaysWhere(t *testing.T) { // hand
 		{"text", ",5.9,", ",5.9ms,", `"5.9ms", want a finite number`},
 		{"seconds as ms", ",5.9,", ",0.0059,", `"0.0059", want milliseconds; no call is that short: if these are seconds, write 5.9`},
 		{"microseconds as ms", ",5.9,", ",5900000,", "if these are microseconds, write 5900"},
+		{"microseconds of a chunk", ",5.9,", ",5900,", "no warm decode call is that long: if these are microseconds, write 5.9"},
 		{"no device", "iPhone 17 Pro", "", "device: nothing, want a value"},
 		{"layers and layout differ", ",1,0,7,1,0,", ",1,0,8,1,0,", "chunk 1 with layers 0-8, want 0-7 as in the layout"},
 		{"no such chunk", ",1,0,7,1,0,", ",3,0,7,1,0,", `component: "3", want a chunk of the layout, 1 to 2`},
@@ -120,6 +121,15 @@ func TestDoubts(t *testing.T) { // hand
 	require.NoError(t, err)
 	require.Equal(t, []string{"line 2 (e1): neither a time nor a rate"}, Doubts(rows))
 	require.Equal(t, "no time printed", rows[0].unfit())
+
+	// Chunks of one layout beside the step of their session, and a chunk that was timed twice.
+	second := row(row(csvChunk, ",1,0,7,1,0,5.9,", ",2,8,34,0,1,25,"), "copyback=sync; x", "copyback=sync; y")
+	rows, err = ReadMeasurements("m.csv", strings.NewReader(csvHeader+csvChunk+second+row(csvStep, "31.2,32,", "16,,")+row(csvChunk, ",5.9,", ",6.1,")))
+	require.NoError(t, err)
+	doubts = Doubts(rows)
+	require.Len(t, doubts, 2)
+	require.Contains(t, doubts[0], "line 4 (e1): a step of 16 ms over chunks of 31 ms together")
+	require.Contains(t, doubts[1], "line 5 (e1): chunk 1 again, as in line 2, with another time and the same note")
 
 	// A row that nobody fits may be odd: it is listed, not refused.
 	rows, err = ReadMeasurements("m.csv", strings.NewReader(csvHeader+row(row(csvChunk, ",1,0,7,1,0,", ",1,0,8,1,0,"), ",warm,A,", ",warm,X,")))

@@ -28,12 +28,13 @@ func fitModelOf(base Device, train []sample) estimator {
 	}
 }
 
-// fitPerLayer is constant time per layer.
+// fitPerLayer is constant time per layer: the first thing that anyone tries on a spreadsheet.
 func fitPerLayer(_ Device, train []sample) estimator {
 	return fitPlain(train, func(s *sample) []float64 { return []float64{float64(s.totals().Layers)} })
 }
 
-// fitBytesFloor is weight bytes over a bandwidth plus a time per call.
+// fitBytesFloor is weight bytes over a bandwidth plus a time per call: the roofline of decode, which is bound by its weights
+// (spec ane.md B1, LLM-Viewer). Its users complain that it is too fast by a factor of 1.4 to 1.9.
 func fitBytesFloor(_ Device, train []sample) estimator {
 	return fitPlain(train, func(s *sample) []float64 { return []float64{float64(s.totals().WeightBytes), 1} })
 }

@@ -57,7 +57,8 @@ func sharpnessOf(rows []Residual) Sharpness {
 	return s
 }
 
-// winkler is the score of an interval [lo, hi] for a truth at zero: its width plus 2/α per unit missed, α = 10 %.
+// winkler is the score of an interval [lo, hi] for a truth at zero: its width plus 2/α per unit missed, α = 10 % (Gneiting and
+// Raftery, Strictly Proper Scoring Rules, Prediction, and Estimation, 2007, eq. 43). Honest bounds have the lowest mean.
 func winkler(lo, hi float64) float64 {
 	return hi - lo + 20*max(lo, 0) + 20*max(-hi, 0)
 }

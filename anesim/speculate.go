@@ -40,7 +40,9 @@ func (a Acceptance) check() error {
 	return nil
 }
 
-// Tokens is the expected number of tokens per cycle with k drafts: the target's own, and each draft that was reached.
+// Tokens is the expected number of tokens per cycle with k drafts: the target's own, and each draft that was reached,
+// 1 + Σᵢ Πⱼ≤ᵢ aⱼ. With one rate a this is (1−aᵏ⁺¹)/(1−a) of Leviathan, Kalman and Matias, Fast Inference from Transformers
+// via Speculative Decoding (2023), eq. 1.
 func (a Acceptance) Tokens(k int) float64 {
 	total, reached := 1.0, 1.0
 	for i := range k {

@@ -58,13 +58,17 @@ func (s *sampler) steps(rows []Measurement) []stepSample {
 		if err != nil {
 			continue
 		}
-		seconds := m.Seconds
-		if m.TokPerSec > 0 {
-			seconds = 1 / m.TokPerSec
-		}
-		all = append(all, stepSample{Measurement: m, family: s.family(m.Device), plan: plan, seconds: seconds})
+		all = append(all, stepSample{Measurement: m, family: s.family(m.Device), plan: plan, seconds: m.stepSeconds()})
 	}
 	return all
+}
+
+// stepSeconds is the time of a step, by its rate where one was printed.
+func (m Measurement) stepSeconds() float64 {
+	if m.TokPerSec > 0 {
+		return 1 / m.TokPerSec
+	}
+	return m.Seconds
 }
 
 // decodeStep reports whether the row times a whole warm step of what is fitted.

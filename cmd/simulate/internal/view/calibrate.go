@@ -241,14 +241,44 @@ func (r *Calibrate) missed(p *texttab.Page) {
 
 // left says what was not fitted, and why.
 func (r *Calibrate) left(p *texttab.Page) {
-	t := texttab.NewTable(texttab.R("rows"), texttab.F("shown but not fitted, because"))
+	t := texttab.NewTable(texttab.R("rows"), texttab.L("shown but not fitted, because"), texttab.L("lines"))
 	for _, e := range r.Calibration.Excluded {
-		t.Row(fmt.Sprint(e.Rows), e.Reason)
+		t.Row(fmt.Sprint(e.Rows), texttab.Clip(e.Reason, 44), lineRanges(e.Lines))
 	}
 	p.Table(t)
-	if n := len(r.Calibration.Doubts); n > 0 {
-		p.Line("%s about single lines: --format json lists them", plural(n, "doubt"))
+	doubts := r.Calibration.Doubts
+	if len(doubts) > mostDoubts {
+		p.Line("%s about single lines: --format json lists them", plural(len(doubts), "doubt"))
+		return
 	}
+	for _, d := range doubts {
+		p.Line("%s", d)
+	}
+}
+
+// mostDoubts are shown; a file of one's own rarely has more.
+const mostDoubts = 5
+
+// lineRanges writes ascending lines as 2–5, 9; the first few stand for many.
+func lineRanges(lines []int) string {
+	const most = 4
+	var parts []string
+	for i := 0; i < len(lines); {
+		j := i
+		for j+1 < len(lines) && lines[j+1] == lines[j]+1 {
+			j++
+		}
+		if len(parts) == most {
+			return strings.Join(parts, ", ") + " …"
+		}
+		if i == j {
+			parts = append(parts, fmt.Sprint(lines[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d–%d", lines[i], lines[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
 }
 
 // answer is the figure to quote, beside those of the simpler models.
