@@ -263,17 +263,29 @@ func (r *ReportCase) run(m *Model, c Case, states map[string]*State) error {
 	if err != nil {
 		return err
 	}
+	for name := range c.Want {
+		if s != nil && slices.Contains(nameList(s.states), name) {
+			if p.Outputs[name], err = s.Read(name); err != nil {
+				return err
+			}
+		}
+	}
+	r.judge(p.Outputs, c.Want)
+	return nil
+}
+
+// judge adds the outputs, each with how far it is from what is expected of it.
+func (r *ReportCase) judge(outputs map[string]*Tensor, want map[string]Expected) {
 	within := true
-	for _, name := range slices.Sorted(maps.Keys(p.Outputs)) {
-		t := reportTensor(name, p.Outputs[name])
-		if want, ok := c.Want[name]; ok {
-			t.Error = want.judge(p.Outputs[name])
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		t := reportTensor(name, outputs[name])
+		if e, ok := want[name]; ok {
+			t.Error = e.judge(outputs[name])
 			within = within && t.Error.Within
 			r.Within = &within
 		}
 		r.Outputs = append(r.Outputs, t)
 	}
-	return nil
 }
 
 // start is the state that a case begins with, nil if its function has none.

@@ -79,6 +79,7 @@ var mayImport = map[string][]string{
 	"parity/golden/dense": {"parity", "parity/golden", "quant", "internal/npy"},
 	"parity/paritytest":   {"parity", "parity/golden", "gemma4", "quant", "internal/arith", "internal/checkpoint", "internal/shareddata"},
 
+	"scripts/devicereport":    {"coreml/device", "coreml/interp", "parity", "parity/recorded"},
 	"scripts/peerweights":     {".", "gemma4", "quant", "internal/checkpoint/packed", "internal/half", "internal/kernel"},
 	"cmd/simulate":            {"*"},
 	"cmd/simulate/internal/*": {"*"},
