@@ -1,4 +1,4 @@
-// Package coreml answers: what can a program without a Mac do with Core ML models?
+// Package coreml answers: what can a program do with Core ML models, with a Mac and without one?
 //
 // It holds no code; it is the front door of the packages below it, each usable by itself:
 //
@@ -6,9 +6,21 @@
 //	coreml/mil/blob    weight.bin: where the bytes of large constants lie
 //	coreml/mlpackage   .mlpackage folders, read and written (own protobuf codec, no generated code)
 //	coreml/miltext     the text form inside compiled .mlmodelc folders, parsed and printed
+//	coreml/census      what a program consists of, and what its weights weigh
+//	coreml/compress    weights in few bits: palettes and integers in place of floats
+//	coreml/interp      programs executed, with a chosen rounding, on any machine
+//	coreml/bundle      a folder of chunks as an app would load it, down to the tokens
+//	coreml/place       which op the Neural Engine would take, and why it refuses the others
+//	coreml/device      Core ML itself, on a Mac: times, placement, outputs; elsewhere an error that says what to do
+//
+//	mlpackage.Open ─┐                ┌─► interp.New ─► outputs ─┐
+//	                ├─► mil.Program ─┤                          ├─ compared by parity
+//	miltext.Open ───┘                ├─► census, compress, place │
+//	                                 └─► mlpackage.Write         │
+//	the package's files ─────────────► device.Open ─► outputs ──┘
 //
 // Both readers yield a [anelab/coreml/mil.Program]; consumers need not know where it came from. Weights stay in their mapped
-// file until an op asks for them.
+// file until an op asks for them. The device is given the files and no program: it reads them by itself.
 //
-// Start at mlpackage.Open for a package, at miltext.Open for a compiled model.
+// Start at mlpackage.Open for a package, at miltext.Open for a compiled model, at interp.New to run either.
 package coreml

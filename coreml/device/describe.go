@@ -1,10 +1,9 @@
 package device
 
 import (
-	"math/bits"
 	"strings"
 
-	"anelab/coreml/mil"
+	"anelab/coreml/census"
 )
 
 // What a report says of the models is read off their programs and ports.
@@ -12,7 +11,7 @@ import (
 func isMask(name string) bool       { return strings.Contains(name, "mask") }
 func isUpdateMask(name string) bool { return strings.Contains(name, "update_mask") }
 
-// describe fills in the context and the form of most weights.
+// describe fills in the context, and the form that most weights have.
 func (r *Report) describe(benches []*bench) {
 	forms := map[[2]int]int64{} // bits and group size → elements
 	for _, b := range benches {
@@ -25,13 +24,8 @@ func (r *Report) describe(benches []*bench) {
 				r.Context = max(r.Context, p.Shape[len(p.Shape)-1])
 			}
 		}
-		if b.model.Package != nil {
-			for _, f := range b.model.Package.Program.Functions {
-				for _, op := range f.Body.Ops {
-					form, elements := weightForm(op)
-					forms[form] += elements
-				}
-			}
+		for _, w := range weights(b.model) {
+			forms[[2]int{w.Bits, groupSize(w)}] += w.Elements()
 		}
 	}
 	var most int64
@@ -42,61 +36,31 @@ func (r *Report) describe(benches []*bench) {
 	}
 }
 
-// weightForm is how an op holds a weight: bits of an element, rows that share a palette or scale, and how many elements there are.
-func weightForm(op *mil.Op) (form [2]int, elements int64) {
-	values := map[string]*mil.Value{}
-	for param, v := range op.Values() {
-		values[param] = v
+// weights are those of all functions; nil if only a compiled model was opened.
+func weights(m *Model) []census.Weight {
+	if m.Package == nil {
+		return nil
 	}
-	v := values["val"]
-	switch op.Type {
-	case "const":
-	case "constexpr_lut_to_dense":
-		v = values["indices"]
-	default:
-		for _, param := range []string{"data", "quantized_data", "nonzero_data"} {
-			if values[param] != nil && op.IsConstexpr() {
-				v = values[param]
-			}
-		}
+	var list []census.Weight
+	for _, f := range m.Package.Program.Functions {
+		list = append(list, census.Weights(f)...)
 	}
-	if v == nil || v.Blob() == nil {
-		return form, 0
-	}
-	n, _ := v.Type.Count()
-	form[0] = v.Type.DType.Bits()
-	lut := values["lut"]
-	switch {
-	case lut == nil:
-	case len(lut.Type.Shape) == len(v.Type.Shape)+2 && lut.Type.Shape[0] > 0:
-		form[1] = int(v.Type.Shape[0] / lut.Type.Shape[0])
-	case len(lut.Type.Shape) == 1: // before specification version 9 indices are packed into bytes
-		form[0] = bits.Len64(uint64(lut.Type.Shape[0] - 1))
-		n, _ = op.Outputs[0].Type.Count()
-	}
-	return form, n
+	return list
 }
 
-// weightBytes is what the program has in its weights files; functions may share it.
-func weightBytes(m *Model) int64 {
-	if m.Package == nil {
+// groupSize is how many rows share a palette or scale; 0 for other weights, and where all rows share one.
+func groupSize(w census.Weight) int {
+	if len(w.Blocks) == 0 || len(w.Type.Shape) == 0 || w.Blocks[0] <= 1 {
 		return 0
 	}
-	seen, sum := map[mil.Blob]bool{}, int64(0)
-	for _, f := range m.Package.Program.Functions {
-		for _, op := range f.Body.Ops {
-			for _, v := range op.Values() {
-				b := v.Blob()
-				if b == nil {
-					continue
-				}
-				if key := (mil.Blob{File: b.File, Offset: b.Offset}); !seen[key] {
-					seen[key] = true
-					n, _ := v.Type.ByteSize()
-					sum += n
-				}
-			}
-		}
+	return int(w.Type.Shape[0] / w.Blocks[0])
+}
+
+// weightBytes is what the program has in its weights; functions may share them.
+func weightBytes(m *Model) int64 {
+	var sum int64
+	for _, share := range census.Tally(weights(m)) {
+		sum += share.Bytes
 	}
 	return sum
 }

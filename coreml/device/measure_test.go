@@ -184,7 +184,7 @@ func TestReportNamesFailures(t *testing.T) {
 
 func TestDescription(t *testing.T) { // hand: read off the packages
 	_, rt := newFake(t)
-	for name, want := range map[string][2]int{"ios16_lut_w4": {4, 0}, "lut_w4_odd_count": {4, 7}} {
+	for name, want := range map[string][2]int{"ios16_lut_w4": {4, 0}, "lut_w4_odd_count": {4, 0}, "multifunction": {16, 0}} {
 		r, err := measure(t.Context(), rt, Session{Subjects: []Subject{{Path: fixture(t, name)}}})
 		require.NoError(t, err)
 		require.Equal(t, want, [2]int{r.WeightBits, r.GroupSize}, name)

@@ -70,7 +70,7 @@ var mayImport = map[string][]string{
 	"coreml/compress":       {"coreml/census", "coreml/mil", "quant", "internal/half"},
 	"coreml/bundle":         {"coreml/mil", "coreml/mlpackage", "coreml/miltext", "coreml/interp", "internal/checkpoint/mapped", "internal/npy", "internal/half", "quant"},
 	"coreml/place":          {"coreml/census", "coreml/mil", "chunking", "gemma4", "quant"},
-	"coreml/device":         {"coreml/mil", "coreml/mlpackage", "internal/half"},
+	"coreml/device":         {"coreml/census", "coreml/mil", "coreml/mlpackage", "internal/half"},
 	"chunking/emit":         {"chunking", "chunking/run", "gemma4", "quant", "attention", "swa", "coreml/mil", "coreml/mlpackage", "internal/atomicfile", "internal/half", "internal/kernel", "internal/npy"},
 
 	"parity":              {"coreml/*", "gemma4", "chunking", "chunking/run", "quant", "attention", "swa", "internal/arith", "internal/half"},
