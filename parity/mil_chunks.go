@@ -29,6 +29,9 @@ type PackageChunk struct {
 	MIL
 	Lo, Hi int
 	Taps   map[string]PackageTap // results by name; nil yields what crosses the borders of chunks alone
+
+	// Predictor runs the package in place of the interpreter, if it is set. The model is still asked what the ports are.
+	Predictor
 }
 
 // PackageTap is a result inside a package that the forward pass has a name for.
@@ -75,6 +78,7 @@ func (p Packages) Run(ctx context.Context, c Case) iter.Seq2[Tap, error] {
 		if err != nil {
 			return err
 		}
+		defer h.close()
 		for lo := range c.Calls() {
 			if err := h.step(ctx, c.Tokens(lo, lo+1)[0], trace); err != nil {
 				return err
@@ -87,11 +91,11 @@ func (p Packages) Run(ctx context.Context, c Case) iter.Seq2[Tap, error] {
 // packageHost is a sequence under way.
 type packageHost struct {
 	Packages
-	pos    int
-	caches []map[string]*interp.Tensor // per chunk, by input name
-	states []interp.State
-	ring   ringed
-	ws     gemma4.Workspace
+	pos     int
+	caches  []map[string]*interp.Tensor // per chunk, by input name
+	engines []engine
+	ring    ringed
+	ws      gemma4.Workspace
 }
 
 // ringed says that sliding caches are rings, whose rows stay where they were written.
@@ -100,19 +104,29 @@ type ringed bool
 func (p Packages) newHost() (*packageHost, error) {
 	h := &packageHost{Packages: p}
 	for _, c := range p.Chunks {
-		s, err := c.Model.NewState(c.name())
+		e, err := c.engine()
 		if err != nil {
+			h.close()
 			return nil, err
 		}
-		h.states = append(h.states, s)
+		h.engines = append(h.engines, e)
 		h.caches = append(h.caches, map[string]*interp.Tensor{})
 		h.ring = h.ring || c.function().Input("ring_pos") != nil
 	}
 	return h, nil
 }
 
+func (h *packageHost) close() {
+	for _, e := range h.engines {
+		e.close()
+	}
+}
+
 // step runs one token through all chunks.
 func (h *packageHost) step(ctx context.Context, token int, trace gemma4.Tracer) error {
+	if vocab := h.Host.Config.VocabSize; token < 0 || token >= vocab {
+		return &format.Error{Path: h.Label, Field: fmt.Sprintf("position %d", h.pos), Got: fmt.Sprintf("token %d", token), Want: fmt.Sprintf("0 to %d", vocab-1)}
+	}
 	values := h.hostValues(token)
 	h.tap(trace, gemma4.PointEmbeds, -1, values["hidden_states"].Floats, 1)
 	for i, c := range h.Chunks {
@@ -120,7 +134,7 @@ func (h *packageHost) step(ctx context.Context, token int, trace gemma4.Tracer) 
 		if err != nil {
 			return err
 		}
-		out, err := c.Model.Run(ctx, c.name(), in, h.call(i, trace))
+		out, err := h.engines[i].run(ctx, in, h.call(i, trace))
 		if err != nil {
 			return fmt.Errorf("%s: position %d: %w", c.Label, h.pos, err)
 		}
@@ -134,7 +148,6 @@ func (h *packageHost) step(ctx context.Context, token int, trace gemma4.Tracer) 
 func (h *packageHost) call(i int, trace gemma4.Tracer) interp.Call {
 	c := &h.Chunks[i]
 	return interp.Call{
-		State: h.states[i],
 		Only: func(name string) interp.Wanted {
 			_, ok := c.Taps[name]
 			return interp.Wanted(ok)

@@ -3,6 +3,7 @@ package paritytest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,16 +17,30 @@ import (
 
 // Subject is a backend under test.
 type Subject struct {
-	New     func(m *gemma4.Model) (parity.Backend, error) // for a loaded model
-	Batches []int                                         // ways to cut a prompt into calls, as in parity.Case; at least one
+	New     func(m *gemma4.Model, src gemma4.Source) (parity.Backend, error) // for a loaded model and its weights
+	Batches []int                                                            // ways to cut a prompt into calls, as in parity.Case; at least one
+	Modes   []string                                                         // that it computes in; nil for all
+	Points  []gemma4.Point                                                   // that it must yield, all there are of each; nil for those of a layer's inside and outside
 }
+
+// allPoints are what a backend yields that has no graph of its own.
+var allPoints = []gemma4.Point{gemma4.PointEmbeds, gemma4.PointPLE, gemma4.PointProbs, gemma4.PointHidden, gemma4.PointLogits}
 
 // RunAll runs every test of the suite as a subtest.
 func RunAll(t *testing.T, s Subject) {
-	for _, mode := range arith.Modes {
+	if s.Modes == nil {
+		s.Modes = arith.Modes
+	}
+	if s.Points == nil {
+		s.Points = allPoints
+	}
+	for _, mode := range s.Modes {
 		t.Run("equals the whole model in "+mode, func(t *testing.T) { equalsReference(t, s, mode) })
 	}
 	for _, r := range Recordings() {
+		if !slices.Contains(s.Modes, r.Mode) {
+			continue
+		}
 		t.Run("agrees with "+r.String(), func(t *testing.T) { agreesWithRecording(t, s, r) })
 	}
 	t.Run("stops when its context ends", func(t *testing.T) { stops(t, s) })
@@ -59,8 +74,10 @@ func Recordings() []Recording {
 // build loads the small model and makes the backend for it.
 func build(t *testing.T, s Subject, checkpoint, mode string) (*gemma4.Model, parity.Backend) {
 	t.Helper()
-	m := TinyE2B(t, checkpoint, mode)
-	b, err := s.New(m)
+	src, err := opened(t, tiny(t, checkpoint))
+	require.NoError(t, err)
+	m := loaded(t, src, mode)
+	b, err := s.New(m, src)
 	require.NoError(t, err)
 	return m, b
 }
@@ -74,7 +91,7 @@ func equalsReference(t *testing.T, s Subject, mode string) {
 		c.Batch, c.Name = batch, fmt.Sprintf("decode, prompt in calls of %d", batch)
 		r := Run(t, b, parity.Reference{Model: m}, c, parity.Settings{})
 		require.Empty(t, r.OnlyGot)
-		for _, p := range []gemma4.Point{gemma4.PointEmbeds, gemma4.PointPLE, gemma4.PointProbs, gemma4.PointHidden, gemma4.PointLogits} {
+		for _, p := range s.Points {
 			require.Zero(t, r.OnlyWant[p], "every %s is there", p)
 		}
 	}
@@ -95,7 +112,7 @@ func agreesWithRecording(t *testing.T, s Subject, r Recording) {
 }
 
 func stops(t *testing.T, s Subject) {
-	_, b := build(t, s, "bf16", "f32")
+	_, b := build(t, s, "bf16", s.Modes[0])
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var last error
@@ -110,7 +127,7 @@ func stops(t *testing.T, s Subject) {
 }
 
 func refuses(t *testing.T, s Subject) {
-	_, b := build(t, s, "bf16", "f32")
+	_, b := build(t, s, "bf16", s.Modes[0])
 	var last error
 	for _, err := range b.Run(t.Context(), caseOf(s, 5, 320, 7)) {
 		last = err

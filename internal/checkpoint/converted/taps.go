@@ -32,7 +32,7 @@ func (c Chunk) Taps() map[string]Tap {
 		add(gemma4.PointHidden, at, g.outputOf(w, label))
 	}
 	if slices.Contains(g.function.Body.Outputs, "per_layer_combined_out") {
-		add(gemma4.PointPLE, -1, g.producers["per_layer_combined_out"])
+		add(gemma4.PointPLE, -1, g.origin("per_layer_combined_out"))
 	}
 	if head := g.products[headName]; head != nil {
 		add(gemma4.PointFinalNorm, -1, g.gained(w.at[finalNorm]))
@@ -64,6 +64,15 @@ func (g *graph) gained(constant *mil.Op) *mil.Op {
 		}
 	}
 	return nil
+}
+
+// origin is the op that computes a result, behind those that only give it another name.
+func (g *graph) origin(name string) *mil.Op {
+	op := g.producers[name]
+	for op != nil && op.Type == "identity" {
+		op = g.producers[op.Input("x")[0].Name]
+	}
+	return op
 }
 
 func (g *graph) first(kind string) *mil.Op {
