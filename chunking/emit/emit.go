@@ -16,8 +16,8 @@ import (
 // Options say which functions the chunks have.
 type Options struct {
 	Prefill []int            // tokens of the prefill functions
-	Verify  []int            // tokens of the verify functions
-	Window  run.VerifyWindow // of the verify functions
+	Verify  int              // tokens of the verify function; 0 = none
+	Window  run.VerifyWindow // of the verify function; whole with states, whatever this says
 	Caches  Caches
 }
 
@@ -80,8 +80,12 @@ func functionsOf(plan *chunking.Plan, o Options) ([]*run.Function, error) {
 		}
 		all = append(all, f)
 	}
-	for _, k := range o.Verify {
-		f, err := run.VerifyOf(plan, k, o.Window)
+	if o.Verify != 0 {
+		window := o.Window
+		if o.Caches == StateCaches { // a ring is not shifted
+			window = run.WholeWindow
+		}
+		f, err := run.VerifyOf(plan, o.Verify, window)
 		if err != nil {
 			return nil, err
 		}
@@ -109,8 +113,6 @@ func checkPlan(plan *chunking.Plan, m *run.Memory, o Options) error {
 	switch limit := c.FinalLogitSoftcapping; {
 	case m.Windowed[gemma4.Full] && o.Caches == StateCaches:
 		return &format.Error{Field: "attn", Got: "full layers with a window in a state", Want: "full", Fix: "ring_pos is that of the sliding layers; emit without states"}
-	case o.Caches == StateCaches && o.Window == run.ShiftedWindow && len(o.Verify) > 0:
-		return &format.Error{Field: "verify", Got: "a shifted window in a state", Want: "whole windows", Fix: "a ring is not shifted"}
 	case limit != float64(float32(limit)) || f16Of(limit) != limit:
 		return &format.Error{Path: "config.json", Field: "final_logit_softcapping", Got: fmt.Sprint(limit), Want: "a number that fp16 holds exactly"}
 	}
@@ -209,8 +211,14 @@ func (w *writer) body() {
 		case chunking.RolePLE:
 			w.output(port.Name, combined)
 		case chunking.RoleHandoff:
-			w.output(port.Name, w.rows[port.Layers[0]][sideOf(port)])
+			w.output(port.Name, w.newest(w.rows[port.Layers[0]][sideOf(port)], int64(port.Shape[2])))
 		}
 	}
 	w.keepInputs()
+}
+
+// newest are the last rows of keys or values: a donor with a narrower window than other layers of its chunk hands on its own.
+func (w *writer) newest(rows string, n int64) string {
+	have := w.shape(rows)[2]
+	return w.slice("newest", rows, 2, have-n, have)
 }

@@ -75,7 +75,7 @@ func newSubject(t testing.TB, config *gemma4.Config, text, weights string, o emi
 	s := &subject{}
 	s.plan, err = l.Plan(plan.Model)
 	require.NoError(t, err)
-	policies, err := l.Policies(plan.Model)
+	policies, err := run.Shiftable(s.plan)
 	require.NoError(t, err)
 	s.model, err = gemma4.Load(c, src, arith.NewANE(arith.ANERules{}, 2), gemma4.Options{Policies: policies, Linear: palettes(e)})
 	require.NoError(t, err)
@@ -144,26 +144,59 @@ func prompt(n, vocab int) []int {
 // invariant: what the graphs compute is what the Go model computes, bit for bit, call by call: steps past the wrap of the window,
 // prompts in one call, drafts on trial and their acceptance.
 func TestGraphsAreTheModel(t *testing.T) {
-	for _, weights := range []string{"f16", "int4g32", "int4g16"} {
-		for _, text := range []string{"@4way", "@3way", "@topo1", "@2way", "@1way", "L0 | L1-3 | L4 | L5-8 | L9+head", "L0-9 | head"} {
-			t.Run(weights+"/"+text, func(t *testing.T) {
-				s := newSubject(t, nil, text+" context=24", weights, emit.Options{Prefill: []int{8}, Verify: []int{3}})
-				exercise(t, s, 8, 3)
+	for i, c := range []struct{ text, weights string }{
+		{"@4way", "f16"}, {"@4way", "int4g16"}, {"@3way", "int4g32"}, {"@3way", "f16"}, {"@topo1", "f16"}, {"@topo1", "int4g16"}, {"@2way", "int4g16"}, {"@2way", "f16"},
+		{"@1way", "f16"}, {"L0 | L1-3 | L4 | L5-8 | L9+head", "f16"}, {"L0-9 | head", "f16"}, {"L0-6 | L7-9+head", "int3g8"}, {"L0-4 | L5-9+head", "int8"}, {"L0-4 | L5-9+head", "int2c16"},
+	} {
+		for _, window := range []run.VerifyWindow{run.ShiftedWindow, run.WholeWindow}[i%2:][:1] {
+			t.Run(fmt.Sprintf("%s/%s/%d", c.weights, c.text, window), func(t *testing.T) {
+				o := emit.Options{Prefill: []int{8}, Verify: 3, Window: window}
+				exercise(t, newSubject(t, nil, c.text+" context=24", c.weights, o), o)
+			})
+		}
+	}
+}
+
+// several is a model with two KV heads and more, no sharing, V = K on full layers and no per-layer inputs: the 31B shape.
+func several() *gemma4.Config {
+	c := gemmatest.Config()
+	c.NumKVSharedLayers, c.UseDoubleWideMLP, c.HiddenSizePerLayer = 0, false, 0
+	c.NumKeyValueHeads, c.NumGlobalKVHeads, c.AttentionKEqV = 4, 2, true
+	return &c
+}
+
+// invariant: the same on models of other shapes, and where full layers have a window or sliding layers have none.
+func TestGraphsOfOtherModels(t *testing.T) {
+	e2b := gemmatest.Config()
+	noCap := gemmatest.Config()
+	noCap.FinalLogitSoftcapping = 0
+	for _, c := range []struct {
+		config *gemma4.Config
+		text   string
+	}{
+		{several(), "@3way"}, {several(), "@1way"}, {&e2b, "@4way"}, {&noCap, "@2way"},
+		{&e2b, "L0-2 | L3-9+head attn=sliding:9"}, {several(), "L0-4 | L5-9+head attn=sliding:9 @4 attn=sliding:11"},
+		{&e2b, "@2way @7 attn=sliding:5"}, {&e2b, "@2way @1 attn=sliding:5 @2 attn=sliding:9"},
+	} {
+		for _, window := range []run.VerifyWindow{run.ShiftedWindow, run.WholeWindow} {
+			t.Run(fmt.Sprintf("%s/%d", c.text, window), func(t *testing.T) {
+				o := emit.Options{Prefill: []int{12}, Verify: 4, Window: window}
+				exercise(t, newSubject(t, c.config, c.text+" context=30", "f16", o), o)
 			})
 		}
 	}
 }
 
 // exercise drives a session through every function.
-func exercise(t testing.TB, s *subject, n, k int) {
+func exercise(t testing.TB, s *subject, o emit.Options) {
 	t.Helper()
-	ctx, calls := context.Background(), 0
+	ctx, calls, n, k := context.Background(), 0, o.Prefill[0], o.Verify
 	session, err := run.NewSession(s.model, s.plan)
 	require.NoError(t, err)
 	session.Watch(s.watcher(t, &calls))
 	prefill, err := run.PrefillOf(s.plan, n)
 	require.NoError(t, err)
-	verify, err := run.VerifyOf(s.plan, k, run.WholeWindow)
+	verify, err := run.VerifyOf(s.plan, k, o.Window)
 	require.NoError(t, err)
 	tokens := prompt(s.plan.Context, s.model.Config.VocabSize)
 	_, err = session.Prefill(ctx, prefill, tokens[:n-2])

@@ -50,12 +50,10 @@ type Invocation struct {
 // Call runs a chunk on its inputs. Inputs are left as they are; outputs are fresh. The masks must say the same position: a graph
 // knows no other, and Pos only names rows in sums and taps. trace may be nil.
 func (e *Executor) Call(ctx context.Context, v Invocation, trace gemma4.Tracer) (Ports, error) {
-	f := v.Function
-	if f.Kind == Verify && f.Window == ShiftedWindow {
-		return nil, &format.Error{Field: f.Name, Got: "rows that lose the oldest positions of their window", Want: "whole windows",
-			Fix: "the model's layers see what their policy says; run the graph of this function instead"}
+	if err := e.begin(v); err != nil {
+		return nil, err
 	}
-	k := &call{Invocation: v, e: e, c: e.Plan.Chunks[v.Chunk], sig: f.Chunks[v.Chunk], out: Ports{}}
+	k := &call{Invocation: v, e: e, c: e.Plan.Chunks[v.Chunk], sig: v.Function.Chunks[v.Chunk], out: Ports{}}
 	if err := k.check(); err != nil {
 		return nil, err
 	}
@@ -198,7 +196,11 @@ func (k *call) cacheStore(y gemma4.Layer, ks, vs swa.Slot) swa.Store {
 	case k.Function.Kind == Decode:
 		return swa.NewMasked(ks, vs, y.HeadDim, k.Pos, k.In["update_mask"].Data)
 	case windowed:
-		return newAppended(ks, vs, y.HeadDim, k.Pos, k.pass.T)
+		dropped := 0
+		if k.Function.Window == ShiftedWindow {
+			dropped = k.pass.T
+		}
+		return newAppended(resized(ks, dropped, k.pass.T), resized(vs, dropped, k.pass.T), y.HeadDim, k.Pos, k.pass.T)
 	}
 	return newIndicated(ks, vs, y.HeadDim, k.Pos, k.In["update_indicator"].Data)
 }

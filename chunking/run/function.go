@@ -35,12 +35,12 @@ const (
 // VerifyWindow says what the rows of a verify call see of a window.
 type VerifyWindow uint8
 
-// With WholeWindow the K new rows stand behind the W old ones, and every row sees all W positions: what decoding the tokens one
-// by one would give. ShiftedWindow is the traced chunks' form: K rows are shifted in first, so that row t loses the K−1−t oldest
-// positions (spec forward.md §4.10).
+// ShiftedWindow is the traced chunks' form, with the ports of a plan: K rows are shifted in first, so that row t loses the K−1−t
+// oldest positions (spec forward.md §4.10). With WholeWindow the new rows stand behind the old ones, and every row sees all W
+// positions: what decoding the tokens one by one would give. Masks and hand-offs are then K rows longer.
 const (
-	WholeWindow VerifyWindow = iota
-	ShiftedWindow
+	ShiftedWindow VerifyWindow = iota
+	WholeWindow
 )
 
 // MaskNames and RopeNames are the ports that depend on the kind of attention, donorName what a hand-off is called.
@@ -66,8 +66,7 @@ func DecodeOf(p *chunking.Plan) (*Function, error) {
 	return f, nil
 }
 
-// VerifyOf is the verify function of k tokens: the ports that the plan has for k query tokens. With WholeWindow masks and
-// hand-offs of windows are k rows longer, for the old rows that a shift would have dropped.
+// VerifyOf is the verify function of k tokens, called verify_qK whatever k is: the ports that the plan has for k query tokens.
 func VerifyOf(p *chunking.Plan, k int, w VerifyWindow) (*Function, error) {
 	if k < 2 || k > p.Context {
 		return nil, &format.Error{Field: "verify", Got: fmt.Sprintf("%d tokens", k), Want: fmt.Sprintf("2 to the context, %d", p.Context), Fix: "one token is what decode takes"}
@@ -76,7 +75,7 @@ func VerifyOf(p *chunking.Plan, k int, w VerifyWindow) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Name, f.Kind, f.Window = fmt.Sprintf("verify_q%d", k), Verify, w
+	f.Name, f.Kind, f.Window = "verify_qK", Verify, w
 	for _, c := range wide.Chunks {
 		f.Chunks = append(f.Chunks, Signature{f.stretched(p, c.Inputs), f.stretched(p, c.Outputs)})
 	}

@@ -5,8 +5,8 @@ import "anelab/swa"
 // The stores of verify calls hold what was there before and, on trial, the call's own K rows. Nothing of them is committed: the
 // host does that with the rows it accepts.
 
-// appended is a window with the new rows behind it: row i of slot [K, S+T, width] is position first − S + i. Old rows stay until
-// the last row of the call has seen them.
+// appended is a window [K, S, width] whose last rows are the call's own; the last of them is the newest position. Old rows stay
+// until the last row of the call has seen them.
 type appended struct {
 	*swa.Port
 	k, v swa.Slot
@@ -14,19 +14,21 @@ type appended struct {
 	d    int
 }
 
+// newAppended takes slots with room for t new rows at the end.
 func newAppended(k, v swa.Slot, d, first, t int) *appended {
-	longK, longV := lengthened(k, t), lengthened(v, t)
-	return &appended{Port: swa.NewHandoff(longK, longV, d, first, first-k.Rows), k: longK, v: longV, at: k.Rows, d: d}
+	at := k.Rows - t
+	return &appended{Port: swa.NewHandoff(k, v, d, first, first-at), k: k, v: v, at: at, d: d}
 }
 
-// lengthened is a copy of a slot with t more rows behind each head's.
-func lengthened(s swa.Slot, t int) swa.Slot {
-	heads := len(s.Data) / (s.Rows * s.Width)
-	long := swa.Slot{Data: make([]float32, heads*(s.Rows+t)*s.Width), Rows: s.Rows + t, Width: s.Width}
-	for g := range heads {
-		copy(long.Data[g*long.Rows*s.Width:], s.Data[g*s.Rows*s.Width:(g+1)*s.Rows*s.Width])
+// resized is a copy of a slot without the first rows of every head, and with zeros behind the last.
+func resized(s swa.Slot, without, with int) swa.Slot {
+	size := s.Rows * s.Width
+	out := swa.Slot{Rows: s.Rows - without + with, Width: s.Width}
+	for g := 0; g*size < len(s.Data); g++ {
+		out.Data = append(out.Data, s.Data[g*size+without*s.Width:(g+1)*size]...)
+		out.Data = append(out.Data, make([]float32, with*s.Width)...)
 	}
-	return long
+	return out
 }
 
 // Stage puts rows [T, K, d] behind the old ones.
@@ -53,7 +55,7 @@ type indicated struct {
 }
 
 func newIndicated(k, v swa.Slot, d, first int, indicator []float32) *indicated {
-	k, v = lengthened(k, 0), lengthened(v, 0)
+	k, v = resized(k, 0, 0), resized(v, 0, 0)
 	return &indicated{Port: swa.NewHandoff(k, v, d, first, 0), k: k, v: v, indicator: indicator, d: d}
 }
 

@@ -1,0 +1,93 @@
+package run
+
+import (
+	"fmt"
+
+	"anelab/attention"
+	"anelab/chunking"
+	"anelab/internal/format"
+	"anelab/swa"
+)
+
+// A verify call with [ShiftedWindow] shows its rows less than the model's layers would look at: the shift has dropped positions
+// that only the last row is done with. A model is loaded with the policies of [Shiftable] to be run like that.
+
+// shift is the call in progress, for the policies of one model.
+type shift struct {
+	first, tokens int
+	rows          map[int]int // of what is read, by the layer that owns it; nothing for calls that shift nothing away
+}
+
+// shiftable is a policy that does not see what a shift has dropped.
+type shiftable struct {
+	attention.Policy
+	source int // the layer that owns the rows
+	call   *shift
+}
+
+// Visible is what the policy shows, without the positions that are gone.
+func (s shiftable) Visible(dst []swa.Span, g int, pos int) []swa.Span {
+	from := len(dst)
+	dst = s.Policy.Visible(dst, g, pos)
+	rows, ok := s.call.rows[s.source]
+	if !ok {
+		return dst
+	}
+	lost := s.call.first + s.call.tokens - rows
+	for i := range dst[from:] {
+		span := &dst[from+i]
+		span.Lo, span.Hi = max(span.Lo, lost), max(span.Hi, lost)
+	}
+	return dst
+}
+
+// Shiftable are the policies of a plan's layers, for a model that executors shall run with [ShiftedWindow]; in all other calls
+// they are the plan's own. A model loaded with them serves one executor at a time.
+func Shiftable(p *chunking.Plan) (map[int]attention.Policy, error) {
+	m, err := MemoryOf(p)
+	if err != nil {
+		return nil, err
+	}
+	call, policies := &shift{}, map[int]attention.Policy{}
+	for i, y := range p.Model.Layers {
+		policies[i] = m.Policies[i]
+		if m.Windowed[y.Kind] {
+			policies[i] = shiftable{m.Policies[i], y.KVSource, call}
+		}
+	}
+	return policies, nil
+}
+
+// begin tells the policies of the model which call they are asked for.
+func (e *Executor) begin(v Invocation) error {
+	f := v.Function
+	now := shift{first: v.Pos, tokens: f.Tokens}
+	shifted := f.Kind == Verify && f.Window == ShiftedWindow
+	if shifted {
+		now.rows = rowsRead(f.Chunks[v.Chunk])
+	}
+	for i, y := range e.Plan.Model.Layers {
+		s, ok := e.model.Policy(i).(shiftable)
+		switch {
+		case ok:
+			*s.call = now
+		case shifted && f.Memory.Windowed[y.Kind]:
+			return &format.Error{Field: f.Name, Got: fmt.Sprintf("layer %d, which looks at all of its window", i), Want: "windows that a shift may cut",
+				Fix: "load the model with the policies of Shiftable, or verify with whole windows"}
+		}
+	}
+	return nil
+}
+
+// rowsRead are the rows of the caches and hand-offs that a chunk is given, by layer.
+func rowsRead(sig Signature) map[int]int {
+	rows := map[int]int{}
+	for _, p := range sig.Inputs {
+		if p.Role == chunking.RoleCache || p.Role == chunking.RoleHandoff {
+			for _, l := range p.Layers {
+				rows[l] = p.Shape[2]
+			}
+		}
+	}
+	return rows
+}
