@@ -2,9 +2,6 @@ package bundle_test
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,88 +12,46 @@ import (
 	"anelab/coreml/bundle"
 	"anelab/coreml/interp"
 	"anelab/gemma4"
-	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
 	"anelab/internal/checkpoint/converted"
 	"anelab/internal/half"
 	"anelab/internal/shareddata"
 )
 
-// made is a bundle in a temporary folder with tables of a checkpoint and the chunks of a folder.
+// made is a bundle in a temporary folder.
 type made struct {
 	dir   string
 	model *checkpoint.Checkpoint
-	files map[string][]byte
 }
 
-// makeBundle writes what a converter writes beside its chunks (spec forward.md §6.1).
-func makeBundle(t *testing.T, context int) *made {
+// makeBundle writes the files that lie beside the chunks of the shared data.
+func makeBundle(t *testing.T, positions int) *made {
 	src, err := checkpoint.Open(shareddata.Dir(t, "coreml/chunks"))
 	require.NoError(t, err)
 	t.Cleanup(func() { src.Close() })
-	c := src.Config
-	m := &made{dir: t.TempDir(), model: src, files: map[string][]byte{}}
-	config, err := json.Marshal(map[string]any{
-		"model_name": "tiny", "hidden_size": c.HiddenSize, "num_hidden_layers": c.NumHiddenLayers, "head_dim": c.HeadDim, "global_head_dim": c.GlobalHeadDim,
-		"vocab_size": c.VocabSize, "context_length": context, "sliding_window": c.SlidingWindow, "per_layer_dim": c.HiddenSizePerLayer,
-		"embed_scale": math.Sqrt(float64(c.HiddenSize)), "per_layer_embed_scale": math.Sqrt(float64(c.HiddenSizePerLayer)), "bos_token_id": 2, "eos_token_id": 1, "quantization": "int4",
-	})
-	require.NoError(t, err)
-	m.files[bundle.ConfigName] = config
-	m.table(t, "embed_tokens", "embed_tokens.weight")
-	m.table(t, "embed_tokens_per_layer", "embed_tokens_per_layer.weight")
-	layers, err := c.Layers()
-	require.NoError(t, err)
-	for _, l := range []gemma4.Layer{layers[0], layers[4]} {
-		m.rope(t, l, context)
-	}
-	m.write(t)
+	m := &made{dir: t.TempDir(), model: src}
+	c := bundle.Contents{Model: src.Config, Source: src, Context: positions, Name: "tiny", Quantization: "int4"}
+	require.NoError(t, bundle.Write(context.Background(), m.dir, c, nil))
 	return m
 }
 
-func (m *made) table(t *testing.T, file, tensor string) {
-	w, err := m.model.Tensor(tensor)
+// edit replaces a text in a file of the bundle.
+func (m *made) edit(t *testing.T, name, old, new string) {
+	path := filepath.Join(m.dir, name)
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	rows, err := w.Floats()
-	require.NoError(t, err)
-	n, cols := w.Shape[0], w.Shape[1]
-	cells := make([]int8, cols)
-	for i := range n {
-		scale := bundle.QuantizeRow(cells, rows[i*cols:(i+1)*cols])
-		m.files[file+"_scales.bin"] = binary.LittleEndian.AppendUint16(m.files[file+"_scales.bin"], scale)
-		for _, q := range cells {
-			m.files[file+"_q8.bin"] = append(m.files[file+"_q8.bin"], byte(q))
-		}
-	}
+	require.Contains(t, string(text), old)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o644))
 }
 
-// rope writes tables as numpy does, in fp16.
-func (m *made) rope(t *testing.T, l gemma4.Layer, rows int) {
-	kind := strings.ToLower(l.Kind.String())
-	freq := arith.InvFreq(l.Rope.Theta, l.HeadDim, l.Rope.Pairs)
-	cos, sin := make([]float32, l.HeadDim), make([]float32, l.HeadDim)
-	head := "{'descr': '<f2', 'fortran_order': False, 'shape': (" + itoa(rows) + ", " + itoa(l.HeadDim) + "), }"
-	head += strings.Repeat(" ", 117-len(head)) + "\n"
-	for name, row := range map[string][]float32{"cos_": cos, "sin_": sin} {
-		b := append([]byte("\x93NUMPY\x01\x00v\x00"), head...)
-		for pos := range rows {
-			arith.NewANE(arith.ANERules{}, 0).RopeTable(cos, sin, pos, freq)
-			for _, v := range row {
-				b = binary.LittleEndian.AppendUint16(b, half.F32ToF16(v))
-			}
-		}
-		m.files[name+kind+".npy"] = b
-	}
+// truncate cuts a file of the bundle.
+func (m *made) truncate(t *testing.T, name string, size int64) {
+	require.NoError(t, os.Truncate(filepath.Join(m.dir, name), size))
 }
 
-func itoa(n int) string {
-	b, _ := json.Marshal(n)
-	return string(b)
-}
-
-func (m *made) write(t *testing.T) {
-	for name, data := range m.files {
-		require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), data, 0o644))
+func (m *made) remove(t *testing.T, names ...string) {
+	for _, name := range names {
+		require.NoError(t, os.Remove(filepath.Join(m.dir, name)))
 	}
 }
 
@@ -160,40 +115,62 @@ func sameTokens(t *testing.T, b *bundle.Bundle, model *gemma4.Model) {
 
 // hand: each fault of a folder is said, with what to do.
 func TestFaults(t *testing.T) {
-	edit := func(name, old, new string) func(*made) {
-		return func(m *made) { m.files[name] = []byte(strings.Replace(string(m.files[name]), old, new, 1)) }
+	edit := func(name, old, new string) func(*testing.T, *made) {
+		return func(t *testing.T, m *made) { m.edit(t, name, old, new) }
 	}
 	for name, c := range map[string]struct {
-		break_ func(*made)
+		damage func(*testing.T, *made)
 		want   []string
 	}{
-		"a table of another vocabulary":  {edit(bundle.ConfigName, `"vocab_size":320`, `"vocab_size":321`), []string{"_q8.bin", "20480 bytes", "want 20544", "another model"}},
-		"rotary tables of less context":  {func(m *made) { m.files["cos_full.npy"] = m.files["cos_full.npy"][:10] }, []string{"cos_full.npy", "header"}},
-		"chunks of another context":      {edit(bundle.ConfigName, `"context_length":32`, `"context_length":24`), []string{"chunk1", "causal_mask_full", "32 positions", "want 24", "mixed"}},
-		"a context beyond rotary tables": {edit(bundle.ConfigName, `"context_length":32`, `"context_length":33`), []string{".npy", "[32 ", "at least 33 rows", "rotary"}},
+		"a table of another vocabulary":  {edit(bundle.ConfigName, `"vocab_size": 320`, `"vocab_size": 321`), []string{"_q8.bin", "20480 bytes", "want 20544", "another model"}},
+		"a rotary table cut short":       {func(t *testing.T, m *made) { m.truncate(t, "cos_full.npy", 1000) }, []string{"cos_full.npy", "872 bytes"}},
+		"chunks of another context":      {edit(bundle.ConfigName, `"context_length": 32`, `"context_length": 24`), []string{"chunk1", "causal_mask_full", "32 positions", "want 24", "mixed"}},
+		"a context beyond rotary tables": {edit(bundle.ConfigName, `"context_length": 32`, `"context_length": 4097`), []string{".npy", "[4096 ", "at least 4097 rows", "rotary"}},
 		"no scale":                       {edit(bundle.ConfigName, `"embed_scale"`, `"embedscale"`), []string{"embed_scale: 0"}},
-		"no chunks": {func(m *made) {
-			os.Remove(filepath.Join(m.dir, "chunk3.mlpackage"))
-			os.Remove(filepath.Join(m.dir, "chunk1.mlpackage"))
-		}, []string{"no complete set of chunks"}},
-		"a chunk without a token": {func(m *made) { os.Remove(filepath.Join(m.dir, "chunk4.mlpackage")) }, []string{"numbered chunks", "no chunk that gives token_id"}},
-		"no table": {func(m *made) {
-			os.Remove(filepath.Join(m.dir, "embed_tokens_scales.bin"))
-			delete(m.files, "embed_tokens_scales.bin")
-		}, []string{"embed_tokens_scales.bin", "copy them"}},
-		"not JSON": {edit(bundle.ConfigName, `{`, `[`), []string{bundle.ConfigName}},
+		"no chunks":                      {func(t *testing.T, m *made) { m.remove(t, "chunk3.mlpackage", "chunk1.mlpackage") }, []string{"no complete set of chunks"}},
+		"a chunk without a token":        {func(t *testing.T, m *made) { m.remove(t, "chunk4.mlpackage") }, []string{"numbered chunks", "no chunk that gives token_id"}},
+		"no table":                       {func(t *testing.T, m *made) { m.remove(t, "embed_tokens_scales.bin") }, []string{"embed_tokens_scales.bin", "copy them"}},
+		"not JSON":                       {edit(bundle.ConfigName, `{`, `[`), []string{bundle.ConfigName}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := makeBundle(t, 32)
 			m.chunks(t, "4chunk_fp16")
-			c.break_(m)
-			m.write(t)
+			c.damage(t, m)
 			_, err := bundle.Open(m.dir, bundle.Options{})
 			for _, want := range c.want {
 				require.ErrorContains(t, err, want)
 			}
 		})
 	}
+}
+
+// hand: file by file what spec forward.md §6.1 lists, for a model of other sizes.
+func TestWrite(t *testing.T) {
+	src, err := checkpoint.Open("../../testdata/golden/tiny-e2b/bf16")
+	require.NoError(t, err)
+	defer src.Close()
+	c, dir := src.Config, t.TempDir()
+	var files []string
+	contents := bundle.Contents{Model: c, Source: src, Context: 48}
+	require.NoError(t, bundle.Write(context.Background(), dir, contents, func(file string) { files = append(files, file) }))
+	require.Equal(t, bundle.ConfigName, files[len(files)-1])
+	layers, err := c.Layers()
+	require.NoError(t, err)
+	all, v := c.HiddenSizePerLayer*len(layers), c.VocabSize
+	for name, size := range map[string]int{
+		"embed_tokens_q8.bin": v * c.HiddenSize, "embed_tokens_scales.bin": 2 * v, "embed_tokens_per_layer_q8.bin": v * all, "embed_tokens_per_layer_scales.bin": 2 * v,
+		"per_layer_projection.bin": 2 * all * c.HiddenSize, "per_layer_norm_weight.bin": 4 * c.HiddenSizePerLayer, "cos_sliding.npy": 128 + 2*4096*layers[0].HeadDim,
+	} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.EqualValues(t, size, info.Size(), name)
+	}
+	_, err = bundle.Open(dir, bundle.Options{})
+	require.ErrorContains(t, err, "no complete set of chunks", "tables and config are read back")
+
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	require.ErrorIs(t, bundle.Write(stopped, dir, contents, nil), context.Canceled)
 }
 
 // hand: a sequence ends where the context does; nothing shifts silently.

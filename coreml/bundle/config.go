@@ -13,22 +13,34 @@ import (
 // ConfigName is the file that makes a folder a bundle.
 const ConfigName = "model_config.json"
 
-// Config is the part of model_config.json that running needs (spec forward.md §6.2). Unknown fields are left alone: builders add
-// their own.
+// Config is model_config.json (spec forward.md §6.2). Reading leaves unknown fields alone: builders add their own.
 type Config struct {
 	ModelName          string    `json:"model_name"`
+	Architecture       string    `json:"architecture"`
 	HiddenSize         int       `json:"hidden_size"`
 	NumHiddenLayers    int       `json:"num_hidden_layers"`
+	NumLayers          int       `json:"num_layers"` // the same number under the name that the loader looks for
+	NumKVSharedLayers  int       `json:"num_kv_shared_layers"`
+	NumAttentionHeads  int       `json:"num_attention_heads"`
+	NumKeyValueHeads   int       `json:"num_key_value_heads"`
 	HeadDim            int       `json:"head_dim"`
 	GlobalHeadDim      int       `json:"global_head_dim"`
+	LayerTypes         []string  `json:"layer_types"` // without them the app takes every fifth layer for a full one
 	VocabSize          int       `json:"vocab_size"`
 	ContextLength      int       `json:"context_length"`
 	SlidingWindow      int       `json:"sliding_window"`
 	PerLayerDim        int       `json:"per_layer_dim"`
-	EmbedScale         float32   `json:"embed_scale"`           // √D
-	PerLayerEmbedScale float32   `json:"per_layer_embed_scale"` // √P
+	EmbedScale         float32   `json:"embed_scale"`                      // √D
+	PerLayerEmbedScale float32   `json:"per_layer_embed_scale"`            // √P
+	ProjectionScale    float32   `json:"per_layer_model_projection_scale"` // D^−½
+	PerLayerInputScale float32   `json:"per_layer_input_scale"`            // 2^−½
+	RMSNormEps         float64   `json:"rms_norm_eps"`
+	FinalLogitSoftcap  float64   `json:"final_logit_softcapping"`
 	BOSTokenID         int       `json:"bos_token_id"`
 	EOSTokenID         tokenList `json:"eos_token_id"`
+	Quantization       string    `json:"quantization"`
+	ComputeUnits       string    `json:"compute_units"`
+	TokenizerRepo      string    `json:"tokenizer_repo"`
 }
 
 // tokenList is a token or a list of tokens.
@@ -42,6 +54,14 @@ func (l *tokenList) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	return json.Unmarshal(b, (*[]int)(l))
+}
+
+// MarshalJSON writes the first: the app reads a number, and knows the others itself.
+func (l tokenList) MarshalJSON() ([]byte, error) {
+	if len(l) == 0 {
+		return []byte("1"), nil
+	}
+	return json.Marshal(l[0])
 }
 
 // turnEnds end an answer whatever the config says: <eos>, <turn|>, and the end token that the runtime of bundles also takes.

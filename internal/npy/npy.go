@@ -134,11 +134,20 @@ func Write(path string, shape []int, values []float32) error {
 	return nil
 }
 
-// Encode is the content of a version 1.0 file.
+// Encode is the content of a version 1.0 file of float32 values.
 func Encode(shape []int, values []float32) []byte {
 	if (quant.Tensor{Shape: shape}).Len() != len(values) {
 		panic("npy: Encode: the shape does not hold the values")
 	}
+	b := Header(quant.F32, shape...)
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// Header is what stands before the elements of a version 1.0 file, padded as numpy pads it.
+func Header(t quant.DType, shape ...int) []byte {
 	var dims strings.Builder
 	for _, d := range shape {
 		fmt.Fprintf(&dims, "%d, ", d)
@@ -147,15 +156,20 @@ func Encode(shape []int, values []float32) []byte {
 	if len(shape) > 1 {
 		tuple = strings.TrimSuffix(tuple, ",")
 	}
-	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", tuple)
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr(t), tuple)
 	const before = len(magic) + 4
 	pad := alignment - (before+len(head)+1)%alignment
 	head += strings.Repeat(" ", pad%alignment) + "\n"
 	b := append([]byte(magic), 1, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(head)))
-	b = append(b, head...)
-	for _, v := range values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	return append(b, head...)
+}
+
+func descr(t quant.DType) string {
+	for name, dtype := range dtypes {
+		if dtype == t {
+			return name
+		}
 	}
-	return b
+	panic("npy: Header: numpy has no such type")
 }
