@@ -53,7 +53,7 @@ func TestOwnPackagesReadBack(t *testing.T) {
 		options emit.Options
 	}{
 		"shared":         {gemmatest.Config(), "@3way w=f16 context=32", emit.Options{}},
-		"odd cuts":       {gemmatest.Config(), "L0 w=f16|L1-3 w=f16|L4 w=f16|L5-8 w=f16|L9+head w=f16 context=32", emit.Options{Prefill: []int{8}, Verify: []int{3}}},
+		"odd cuts":       {gemmatest.Config(), "L0 w=f16|L1-3 w=f16|L4 w=f16|L5-8 w=f16|L9+head w=f16 context=32", emit.Options{Prefill: []int{8}, Verify: 3}},
 		"states":         {gemmatest.Config(), "@4way w=f16 context=32", emit.Options{Caches: emit.StateCaches}},
 		"several heads":  {several(), "@2way w=f16 context=32", emit.Options{}},
 		"head by itself": {gemmatest.Config(), "L0-9 w=f16|head w=f16 context=32", emit.Options{}},
