@@ -11,8 +11,8 @@ import (
 type Share struct {
 	Encoding string // as [Weight.Encoding]
 	Weights  int    // names; constants that share bytes count each
-	Elements int64 // that readers see; those that share bytes once
-	Bytes    int64 // as stored, every blob once
+	Elements int64  // that readers see; those that share bytes once
+	Bytes    int64  // as stored, every blob once
 }
 
 // Tally sums weights by encoding, the largest first. Weights of several functions may be given together: what they share is

@@ -368,7 +368,7 @@ func TestQNT14TiedWeights(t *testing.T) {
 // hand: before iOS 18 a palette is one table in attributes; what that form cannot say is a reason to keep.
 func TestOlderOpsets(t *testing.T) {
 	dense := linearProgram(t, mil.CoreML6, wave(64*48))
-	m, err := quant.Dense(quant.Tensor{DType: quant.F16, Shape: []int{64, 48}, Data: []byte(f16(wave(64*48)...))})
+	m, err := quant.Dense(quant.Tensor{DType: quant.F16, Shape: []int{64, 48}, Data: []byte(f16(wave(64 * 48)...))})
 	require.NoError(t, err)
 	q, err := quant.Palettize(background, m, quant.Options{Bits: 6}, nil)
 	require.NoError(t, err)

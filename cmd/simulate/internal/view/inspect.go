@@ -175,9 +175,9 @@ type inspectDocument struct {
 type functionDocument struct {
 	Name    string            `json:"name"`
 	Opset   string            `json:"opset"`
-	Inputs  []featureDocument  `json:"inputs"`
-	States  []featureDocument  `json:"states"`
-	Outputs []featureDocument  `json:"outputs"`
+	Inputs  []featureDocument `json:"inputs"`
+	States  []featureDocument `json:"states"`
+	Outputs []featureDocument `json:"outputs"`
 	Ops     []opCountDocument `json:"ops"`
 }
 
