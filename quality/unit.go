@@ -137,6 +137,15 @@ func (u *Unit) SetAttn(policies map[int]attention.Policy) {
 	slices.SortFunc(u.Attn, func(a, b LayerSetting) int { return a.Layer - b.Layer })
 }
 
+// SetLayers gives the linears of layers [lo, hi) an encoding.
+func (u *Unit) SetLayers(lo, hi int, e quant.Encoding) {
+	u.Weights = slices.DeleteFunc(u.Weights, func(w LayerSetting) bool { return lo <= w.Layer && w.Layer < hi })
+	for l := lo; l < hi; l++ {
+		u.Weights = append(u.Weights, LayerSetting{l, e.String()})
+	}
+	slices.SortFunc(u.Weights, func(a, b LayerSetting) int { return a.Layer - b.Layer })
+}
+
 // tablesToo at the end of an encoding extends it to the embedding tables.
 const tablesToo = "+tables"
 

@@ -57,12 +57,25 @@ func openPacked(path string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	return withOwnConfig(path, f)
+}
+
+func withOwnConfig(path string, f *packed.File) (*Checkpoint, error) {
 	config, err := gemma4.ParseConfig(path, f.Config())
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return resolve(config, f)
+}
+
+// Parse opens the bytes of a packed model, which must stay as they are.
+func Parse(path string, data []byte) (*Checkpoint, error) {
+	f, err := packed.Parse(path, data)
+	if err != nil {
+		return nil, err
+	}
+	return withOwnConfig(path, f)
 }
 
 // OpenWithConfig is [Open] for a config elsewhere or under another name.
