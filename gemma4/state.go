@@ -25,6 +25,7 @@ type State struct {
 	pre     []float32
 	logits  []float32
 	one     [1]int
+	tried   int // rows of a Try that may be accepted
 	tracer  Tracer
 }
 
@@ -149,7 +150,18 @@ func (s *State) layers(ctx context.Context, p *Pass, what part) error {
 
 // call runs one batch through the layers and commits it.
 func (s *State) call(ctx context.Context, tokens []int, what part) error {
+	if err := s.forward(ctx, tokens, what); err != nil {
+		return err
+	}
+	s.commit()
+	s.tapHead(&s.pass)
+	return nil
+}
+
+// forward runs one batch through the layers; its keys and values are staged.
+func (s *State) forward(ctx context.Context, tokens []int, what part) error {
 	m, p := s.model, &s.pass
+	s.tried = 0
 	*p = Pass{First: s.Next(), T: len(tokens), Stores: s.stores, Trace: s.tracer}
 	m.Begin(p, &s.ws)
 	s.tapRope(p)
@@ -164,16 +176,16 @@ func (s *State) call(ctx context.Context, tokens []int, what part) error {
 		m.CombinePLE(p.PLE, s.ws.proj, p.X)
 		p.tap(PointPLE, -1, p.PLE, dims{p.T, len(m.Layers), m.Config.HiddenSizePerLayer})
 	}
-	if err := s.layers(ctx, p, what); err != nil {
-		return err
-	}
+	return s.layers(ctx, p, what)
+}
+
+// commit makes the staged rows part of the past.
+func (s *State) commit() {
 	for _, st := range s.stores {
 		if st != nil {
 			st.Commit()
 		}
 	}
-	s.tapHead(p)
-	return nil
 }
 
 // head computes the logits of the last row of the last call.
