@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,14 +54,16 @@ func (m *Model) Prepare(name string) error {
 type function struct {
 	*mil.Function
 	constants map[string]*value
-	steps     []step
+	steps     []step // one for each op
+	quick     []step // the same results with fewer steps; what is in between cannot be seen
 }
 
 // step is an op that runs in every call.
 type step struct {
 	op      *mil.Op
 	impl    impl
-	release []string // results that no later op uses
+	with    []*mil.Op // ops whose work this step does too
+	release []string  // results that no later op uses
 	open    open
 }
 
@@ -81,7 +84,9 @@ func (m *Model) prepared(name string) (*function, error) {
 	if err := m.fold(f); err != nil {
 		return nil, err
 	}
-	f.release()
+	f.quick = f.fused()
+	f.release(f.steps)
+	f.release(f.quick)
 	m.functions[name] = f
 	return f, nil
 }
@@ -187,17 +192,19 @@ func (f *function) isOpen(op *mil.Op) open {
 }
 
 // release finds the last use of every result.
-func (f *function) release() {
+func (f *function) release(steps []step) {
 	used := map[string]bool{}
 	for _, name := range f.Body.Outputs {
 		used[name] = true
 	}
-	for i := len(f.steps) - 1; i >= 0; i-- {
-		s := &f.steps[i]
-		for name := range mil.Uses(s.op) {
-			if !used[name] && f.constants[name] == nil {
-				used[name] = true
-				s.release = append(s.release, name)
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := &steps[i]
+		for _, op := range append(slices.Clone(s.with), s.op) {
+			for name := range mil.Uses(op) {
+				if !used[name] && f.constants[name] == nil && !s.makes(name) {
+					used[name] = true
+					s.release = append(s.release, name)
+				}
 			}
 		}
 		for _, out := range s.op.Outputs {
@@ -206,4 +213,9 @@ func (f *function) release() {
 			}
 		}
 	}
+}
+
+// makes reports whether a name is a result that only lives inside the step.
+func (s *step) makes(name string) bool {
+	return slices.ContainsFunc(s.with, func(op *mil.Op) bool { return op.Outputs[0].Name == name })
 }

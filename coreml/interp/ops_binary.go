@@ -90,7 +90,7 @@ func joinRows(g *arith.Graph, w *walk, f vectorPair, data [3][]float32) {
 	case w.n*w.rows < parallelFrom:
 		joinSome(g, w, f, data)
 	case w.rows == 1:
-		y, a, b := data[0][w.at[0]:][:w.n], w.operand(data[1], 1, new([]float32)), w.operand(data[2], 2, new([]float32))
+		y, a, b := data[0][w.at[0]:][:w.n], w.operand(data[1], 1, new([]float32)), w.factorOf(data[:], 1, 2, new([]float32))
 		spread(g, w.n, func(lo, hi int) { f(g, y[lo:hi], piece(a, lo, hi), piece(b, lo, hi)) })
 	default:
 		grain := max(1, parallelFrom/2/w.n)
@@ -104,7 +104,7 @@ func joinRows(g *arith.Graph, w *walk, f vectorPair, data [3][]float32) {
 func joinSome(g *arith.Graph, w *walk, f vectorPair, data [3][]float32) {
 	var scratch [2][]float32
 	for w.next() {
-		f(g, data[0][w.at[0]:][:w.n], w.operand(data[1], 1, &scratch[0]), w.operand(data[2], 2, &scratch[1]))
+		f(g, data[0][w.at[0]:][:w.n], w.operand(data[1], 1, &scratch[0]), w.factorOf(data[:], 1, 2, &scratch[1]))
 	}
 }
 

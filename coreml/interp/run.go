@@ -39,7 +39,7 @@ func (m *Model) Run(ctx context.Context, function string, inputs map[string]*Ten
 	if err := r.takeStates(c.State); err != nil {
 		return nil, err
 	}
-	for _, s := range f.steps {
+	for _, s := range f.stepsFor(c) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -59,6 +59,14 @@ func (m *Model) Run(ctx context.Context, function string, inputs map[string]*Ten
 		outputs[name] = r.own(r.find(name))
 	}
 	return outputs, nil
+}
+
+// stepsFor is every op by itself if results are tapped, otherwise fewer steps.
+func (f *function) stepsFor(c Call) []step {
+	if c.Tap != nil {
+		return f.steps
+	}
+	return f.quick
 }
 
 // running is one call under way.
