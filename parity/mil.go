@@ -42,6 +42,14 @@ func (s *ProgramSettings) tolerance(name string) Tolerance {
 	return s.Tolerance
 }
 
+// judging is the tolerance for a tensor: integers are right or wrong.
+func (s *ProgramSettings) judging(t *interp.Tensor, tolerance Tolerance) Tolerance {
+	if t.Floats == nil {
+		return Tolerance{}
+	}
+	return tolerance
+}
+
 // ProgramReport is what [ComparePrograms] or [CompareOutputs] found.
 type ProgramReport struct {
 	Got, Want string
@@ -150,7 +158,7 @@ func ComparePrograms(ctx context.Context, got, want MIL, c ProgramCall, s Progra
 		if y.name != x.name {
 			at.Other = y.name
 		}
-		if r.add(at, compareTensors(x.tensor, y.tensor), s.Tolerance); r.First != nil && !s.KeepGoing {
+		if r.add(at, compareTensors(x.tensor, y.tensor), s.judging(x.tensor, s.Tolerance)); r.First != nil && !s.KeepGoing {
 			return r, nil
 		}
 	}
@@ -231,7 +239,7 @@ func Judge(label string, results, expected map[string]*interp.Tensor, s ProgramS
 
 // output holds one result against the expected one and notes it.
 func (r *ProgramReport) output(at ProgramParting, got, want *interp.Tensor, s *ProgramSettings) {
-	tolerance := s.tolerance(at.Name)
+	tolerance := s.judging(want, s.tolerance(at.Name))
 	if tolerance.Exact() && want.Floats != nil && got.DType == mil.Float16 {
 		want = interp.F16(want.Floats, want.Shape...)
 	}

@@ -19,6 +19,7 @@ import (
 	"anelab/cmd/simulate/internal/view"
 	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
+	"anelab/internal/checkpoint/converted"
 	"anelab/internal/format"
 	"anelab/parity/golden"
 	"anelab/quant"
@@ -31,6 +32,8 @@ type verifyOptions struct {
 	modes      []string
 	goldens    []string
 	tokens     int
+	calls      callFlags
+	limits     limitFlags
 }
 
 // verifyLayout is proved when no layout is given: the one with the most hand-offs.
@@ -39,8 +42,8 @@ const verifyLayout = "@4way"
 func newVerifyCmd(c *console.Console) *cobra.Command {
 	o := &verifyOptions{}
 	cmd := &cobra.Command{
-		Use:   "verify [CHECKPOINT [LAYOUT]]",
-		Short: "Chunks = whole = golden, tensor by tensor; exit 3 if not",
+		Use:   "verify [CHECKPOINT [LAYOUT | PACKAGE…]] | PACKAGE [PACKAGE]",
+		Short: "Chunks = whole = golden = packages; exit 3 if not",
 		Long: `Run a checkpoint whole and cut by a layout, and compare every intermediate
 tensor: chunks must equal the whole bit for bit, the whole must be within the
 tolerances of a golden, if there is one.
@@ -48,30 +51,99 @@ tolerances of a golden, if there is one.
 CHECKPOINT is a directory, a .safetensors or .bin file with config.json beside
 it, or formula:NAME (weights from a formula, nothing to download). Without it, a
 tiny model that comes with the program is verified in every mode. Goldens made
-from the same weights are looked for beside the directory.`,
+from the same weights are looked for beside the directory.
+
+With PACKAGEs (.mlpackage or .mlmodelc), the chunks that a converter made of the
+checkpoint are compared with it: their weights, then their graphs, run op by op,
+with the model. A PACKAGE by itself is run on the calls of --inputs and held
+against another one, op by op, or against the results of --expect.`,
 		Example: `  simulate verify
   simulate verify gemma-4-E2B-it @3way --mode ane
   simulate verify tiny-e2b/bf16 @3way --golden golden_bf16.safetensors
-  simulate verify formula:e2b-10L @2way`,
-		Args:              atMostArgs(2),
+  simulate verify gemma-4-E2B-it OUT/*.mlpackage
+  simulate verify new.mlpackage old.mlpackage --inputs calls.safetensors
+  simulate verify chunk1.mlpackage --inputs in.safetensors \\
+    --expect out.safetensors --precision fp16`,
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeVerify,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.layout = verifyLayout
-			if len(args) > 0 {
-				o.checkpoint = args[0]
-			}
-			if len(args) > 1 {
-				o.layout = args[1]
-			}
-			return runVerify(cmd.Context(), c, o)
+			return runVerify(cmd.Context(), c, o, args)
 		},
 	}
 	cmd.Flags().StringSliceVar(&o.modes, "mode", nil, "numerics `MODE`: "+strings.Join(arith.Modes, ", ")+", or several (default f32)")
 	complete(cmd, "mode", arith.Modes)
 	cmd.Flags().StringArrayVar(&o.goldens, "golden", nil, "compare with the tensors of `FILE`; may be repeated")
 	cmd.Flags().IntVar(&o.tokens, "tokens", 0, "length of the prompt where no golden brings one (default 24)")
-	o.output.add(cmd, "text", "json", "csv", "markdown")
+	o.calls.add(cmd)
+	o.limits.add(cmd)
+	o.output.add(cmd, "text", "json", "csv", "markdown", "junit")
 	return cmd
+}
+
+// runVerify finds out which of its forms was asked for.
+func runVerify(ctx context.Context, c *console.Console, o *verifyOptions, args []string) error {
+	first := slices.IndexFunc(args, isPackage)
+	switch {
+	case first == 0:
+		return o.runProgram(ctx, c, args)
+	case o.calls.given():
+		return usagef("--inputs, --expect and --device are about a package: name one first")
+	case first == 1:
+		return o.runPackages(ctx, c, args[0], args[1:])
+	case len(args) > 2:
+		return usagef("verify wants at most a checkpoint and a layout, or packages; %q is neither", args[len(args)-1])
+	}
+	o.layout = verifyLayout
+	if len(args) > 0 {
+		o.checkpoint = args[0]
+	}
+	if len(args) > 1 {
+		o.layout = args[1]
+	}
+	return o.runCheckpoint(ctx, c)
+}
+
+// isPackage reports whether an argument names a Core ML model: by its ending, or by what the folder holds.
+func isPackage(arg string) bool {
+	switch filepath.Ext(strings.TrimRight(arg, `/\`)) {
+	case ".mlpackage", ".mlmodelc":
+		return true
+	}
+	return converted.IsModel(arg)
+}
+
+// show writes a result and says no if it is one.
+func (o *verifyOptions) show(c *console.Console, r verdict) error {
+	if view.Format(o.output.format.value) != view.JUnit {
+		if err := o.output.emit(c, r); err != nil {
+			return err
+		}
+	} else if err := o.writeJUnit(c, r); err != nil {
+		return err
+	}
+	if !r.OK() {
+		return errNo
+	}
+	return nil
+}
+
+// verdict is a result with an answer.
+type verdict interface {
+	view.Result
+	view.Claiming
+	OK() bool
+}
+
+func (o *verifyOptions) writeJUnit(c *console.Console, r view.Claiming) error {
+	out, err := o.output.open(c)
+	if err != nil {
+		return err
+	}
+	if err := view.WriteJUnit(out, r); err != nil {
+		out.Discard()
+		return err
+	}
+	return out.Commit()
 }
 
 // completeVerify offers files for the checkpoint, then presets.
@@ -82,7 +154,8 @@ func completeVerify(_ *cobra.Command, args []string, _ string) ([]cobra.Completi
 	return presetCompletions(), cobra.ShellCompDirectiveDefault
 }
 
-func runVerify(ctx context.Context, c *console.Console, o *verifyOptions) error {
+// runCheckpoint proves a checkpoint cut by a layout.
+func (o *verifyOptions) runCheckpoint(ctx context.Context, c *console.Console) error {
 	if err := o.checkModes(); err != nil {
 		return err
 	}
@@ -106,13 +179,7 @@ func runVerify(ctx context.Context, c *console.Console, o *verifyOptions) error 
 	for _, result := range r.Results {
 		warn(c, result.Warnings)
 	}
-	if err := o.output.emit(c, r); err != nil {
-		return err
-	}
-	if !r.OK() {
-		return errNo
-	}
-	return nil
+	return o.show(c, r)
 }
 
 // checkModes fills in the default: every mode for the embedded model, float32 for another.

@@ -12,7 +12,7 @@ import (
 	"anelab/coreml/mlpackage"
 )
 
-// Program is an open package or compiled model, told apart by what the folder holds, not by its name.
+// Program is an open package or compiled model, told apart by what the folder holds; its name decides only if it holds neither.
 type Program struct {
 	io.Closer
 	*mil.Program
@@ -28,7 +28,7 @@ const (
 
 // OpenProgram opens either form.
 func OpenProgram(path string) (*Program, error) {
-	if !has(path, manifestText) && has(path, compiledText) {
+	if !has(path, manifestText) && (has(path, compiledText) || filepath.Ext(path) == ".mlmodelc") {
 		c, err := miltext.Open(path)
 		if err != nil {
 			return nil, err
@@ -73,3 +73,6 @@ func Tokens(f *mil.Function) int {
 	}
 	return int(in.Type.Shape[1])
 }
+
+// IsModel reports whether a folder holds a package or a compiled model, whatever its name.
+func IsModel(path string) bool { return has(path, manifestText) || has(path, compiledText) }

@@ -24,16 +24,17 @@ var documents = map[string]struct {
 	title string
 	of    any
 }{
-	"plan":         {"simulate plan --format json", planDocument{}},
-	"plan_explain": {"simulate plan --explain --format json", breakdownDocument{}},
-	"sweep_record": {"one line of simulate sweep --format jsonl", results.Record{}},
-	"calibrate":    {"simulate calibrate --format json", (&Calibrate{Calibration: &anesim.Calibration{}}).Document()},
-	"verify":       {"simulate verify --format json", verifyDocument{}},
-	"request":      {"simulate request --format json", requestDocument{}},
-	"ideas":        {"simulate ideas --format json", ideasDocument{}},
-	"inspect":      {"simulate inspect --format json", inspectDocument{}},
-	"palettize":    {"simulate palettize --format json", palettizeDocument{}},
-	"check":        {"simulate check --format json", (&Check{}).Document()},
+	"plan":           {"simulate plan --format json", planDocument{}},
+	"plan_explain":   {"simulate plan --explain --format json", breakdownDocument{}},
+	"sweep_record":   {"one line of simulate sweep --format jsonl", results.Record{}},
+	"calibrate":      {"simulate calibrate --format json", (&Calibrate{Calibration: &anesim.Calibration{}}).Document()},
+	"verify":         {"simulate verify --format json", verifyDocument{}},
+	"verify_program": {"simulate verify PACKAGE --format json", verifyProgramDocument{}},
+	"request":        {"simulate request --format json", requestDocument{}},
+	"ideas":          {"simulate ideas --format json", ideasDocument{}},
+	"inspect":        {"simulate inspect --format json", inspectDocument{}},
+	"palettize":      {"simulate palettize --format json", palettizeDocument{}},
+	"check":          {"simulate check --format json", (&Check{}).Document()},
 }
 
 // invariant: docs/schema describes what the types in this package write.

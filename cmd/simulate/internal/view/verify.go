@@ -17,6 +17,7 @@ type Verify struct {
 	Checkpoint string
 	Layers     int
 	Layout     string
+	Packages   []string // that were verified; nil without
 	Results    []*proof.Result
 }
 
@@ -36,6 +37,9 @@ func (r *Verify) Page(p *texttab.Page) {
 	for _, result := range r.Results {
 		p.Gap()
 		p.Head("mode " + result.Mode)
+		for _, w := range result.Weights {
+			weights(p, w)
+		}
 		if result.Imported > 0 {
 			p.Line("%s of more than 64 tokens: prefilled by the whole model, cache imported", plural(result.Imported, "prompt"))
 		}
@@ -55,20 +59,54 @@ func (r *Verify) Page(p *texttab.Page) {
 func (r *Verify) claim() string {
 	var all []string
 	for _, result := range r.Results {
-		text := "chunked = whole"
-		for i := range result.Comparisons {
-			if c := &result.Comparisons[i]; !c.Exact && c.Target.Information == "" {
-				text = "chunked = whole = golden"
-			}
-		}
-		all = append(all, text+" in "+result.Mode)
+		all = append(all, claimOf(result)+" in "+result.Mode)
 	}
 	return strings.Join(all, ", ")
+}
+
+// claimOf is the chain of equalities of one mode.
+func claimOf(result *proof.Result) string {
+	if len(result.Comparisons) == 0 {
+		return "weights = checkpoint"
+	}
+	front, golden := "", ""
+	for i := range result.Comparisons {
+		switch c := &result.Comparisons[i]; {
+		case c.Got == "packages" && c.Exact:
+			front = "packages = "
+		case c.Got == "packages":
+			front = "packages ≈ "
+		case !c.Exact && c.Target.Information == "":
+			golden = " = golden"
+		}
+	}
+	return front + "chunked = whole" + golden
+}
+
+// weights says what the weights of packages have in common with the checkpoint's.
+func weights(p *texttab.Page, w *proof.Weights) {
+	text := fmt.Sprintf("weights of %s: %d as they are in the checkpoint", plural(w.Packages, "package"), w.Dense)
+	if w.Wrong == 0 {
+		text = fmt.Sprintf("weights of %s: %d equal to the checkpoint's in fp16", plural(w.Packages, "package"), w.Dense)
+	}
+	if w.Others > 0 {
+		text += fmt.Sprintf(", %d compressed, at most %s from it in relative rms (%s)", w.Others, sig(w.WorstRMS), w.Worst)
+	}
+	p.Line("%s", text)
+	if f := w.First; f != nil {
+		p.No("%s: the first is %s, %s in %s", plural(w.Wrong, "wrong weight"), f.Name, f.Stored, f.Package)
+		p.Line("%s", f.Err.Error())
+	}
 }
 
 // denial names the first tensor that parts.
 func (r *Verify) denial() string {
 	for _, result := range r.Results {
+		for _, w := range result.Weights {
+			if f := w.First; f != nil {
+				return fmt.Sprintf("%s of the packages is not the checkpoint's", f.Name)
+			}
+		}
 		for i := range result.Comparisons {
 			c := &result.Comparisons[i]
 			if c.OK() {
@@ -190,10 +228,45 @@ func parting(p *texttab.Page, f *proof.Parting) {
 	if f.Chunk != "" {
 		where += ", " + f.Chunk
 	}
+	if f.Op != "" {
+		where += ", " + f.Op
+	}
 	p.No("first parts at %s in %s", f.Tensor, where)
 	p.Line("%s", f.Err.Error())
 	_, values, _ := strings.Cut(f.Detail, "\n") // its first line is the error
 	if values != "" {
 		p.Verbatim(values)
 	}
+}
+
+// Claims are the comparisons of every mode.
+func (r *Verify) Claims() []Claim {
+	var all []Claim
+	for _, result := range r.Results {
+		group := r.Checkpoint + " in " + result.Mode
+		for _, w := range result.Weights {
+			one := Claim{Group: group, Name: "weights = checkpoint"}
+			if f := w.First; f != nil {
+				one.Failure, one.Detail = fmt.Sprintf("%s is not the checkpoint's: %s in %s", f.Name, f.Stored, f.Package), f.Err.Error()
+			}
+			all = append(all, one)
+		}
+		for i := range result.Comparisons {
+			all = append(all, claimFor(group, &result.Comparisons[i]))
+		}
+	}
+	return all
+}
+
+func claimFor(group string, c *proof.Comparison) Claim {
+	one := Claim{Group: group, Name: c.Got + " = " + c.Want}
+	switch {
+	case c.OK():
+	case c.First != nil:
+		one.Failure = "parts at " + c.First.Tensor + after(c.First.Op)
+		one.Detail = c.First.Detail
+	default:
+		one.Failure = "more differs than the golden allows"
+	}
+	return one
 }

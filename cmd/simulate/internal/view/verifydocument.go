@@ -24,16 +24,28 @@ type verifyDocument struct {
 	Checkpoint string         `json:"checkpoint"`
 	Layers     int            `json:"layers"`
 	Layout     string         `json:"layout"`
+	Packages   []string       `json:"packages"` // empty where none were verified
 	OK         bool           `json:"ok"`
 	Modes      []modeDocument `json:"modes"`
 }
 
 type modeDocument struct {
-	Mode        string               `json:"mode"`
-	OK          bool                 `json:"ok"`
-	Imported    int                  `json:"prompts_imported"`
-	Warnings    []string             `json:"warnings"`
-	Comparisons []comparisonDocument `json:"comparisons"`
+	Mode        string                   `json:"mode"`
+	OK          bool                     `json:"ok"`
+	Imported    int                      `json:"prompts_imported"`
+	Warnings    []string                 `json:"warnings"`
+	Weights     []packageWeightsDocument `json:"weights"` // of packages, for each chain of them
+	Comparisons []comparisonDocument     `json:"comparisons"`
+}
+
+type packageWeightsDocument struct {
+	Packages   int    `json:"packages"`
+	Dense      int    `json:"stored_dense"`
+	Compressed int    `json:"stored_compressed"`
+	Wrong      int    `json:"wrong"`
+	First      string `json:"first_wrong"` // "" if all are right
+	Worst      string `json:"worst_compressed"`
+	RelRMS     number `json:"worst_rel_rms"`
 }
 
 type comparisonDocument struct {
@@ -95,6 +107,7 @@ type loudnessDocument struct {
 type partingDocument struct {
 	Case   string `json:"case"`
 	Tensor string `json:"tensor"`
+	Op     string `json:"op"`    // that yields it, where graphs were compared
 	Layer  int    `json:"layer"` // -1 outside the layers
 	Chunk  string `json:"chunk"`
 	Reason string `json:"reason"`
@@ -106,14 +119,26 @@ type partingDocument struct {
 
 // Document is everything that was compared.
 func (r *Verify) Document() any {
-	d := verifyDocument{Made: r.Made, Checkpoint: r.Checkpoint, Layers: r.Layers, Layout: r.Layout, OK: r.OK(), Modes: []modeDocument{}}
+	d := verifyDocument{Made: r.Made, Checkpoint: r.Checkpoint, Layers: r.Layers, Layout: r.Layout, Packages: append([]string{}, r.Packages...), OK: r.OK(),
+		Modes: []modeDocument{}}
 	for _, result := range r.Results {
 		m := modeDocument{Mode: result.Mode, OK: result.OK(), Imported: result.Imported, Warnings: append([]string{}, result.Warnings...),
-			Comparisons: []comparisonDocument{}}
+			Weights: []packageWeightsDocument{}, Comparisons: []comparisonDocument{}}
+		for _, w := range result.Weights {
+			m.Weights = append(m.Weights, packageWeightsOf(w))
+		}
 		for i := range result.Comparisons {
 			m.Comparisons = append(m.Comparisons, documentOf(&result.Comparisons[i]))
 		}
 		d.Modes = append(d.Modes, m)
+	}
+	return d
+}
+
+func packageWeightsOf(w *proof.Weights) packageWeightsDocument {
+	d := packageWeightsDocument{Packages: w.Packages, Dense: w.Dense, Compressed: w.Others, Wrong: w.Wrong, Worst: w.Worst, RelRMS: number(w.WorstRMS)}
+	if w.First != nil {
+		d.First = w.First.Name
 	}
 	return d
 }
@@ -132,7 +157,7 @@ func documentOf(c *proof.Comparison) comparisonDocument {
 	}
 	if f := c.First; f != nil {
 		x := &f.Err.Difference
-		d.First = &partingDocument{f.Case, f.Tensor, f.Layer, f.Chunk, f.Err.Error(), number(x.MaxAbs), x.MaxULP, number(x.Cosine), x.Argmax.String()}
+		d.First = &partingDocument{f.Case, f.Tensor, f.Op, f.Layer, f.Chunk, f.Err.Error(), number(x.MaxAbs), x.MaxULP, number(x.Cosine), x.Argmax.String()}
 	}
 	return d
 }
