@@ -34,6 +34,7 @@ type verifyOptions struct {
 	tokens     int
 	calls      callFlags
 	limits     limitFlags
+	summary    string // "" = none
 }
 
 // verifyLayout is proved when no layout is given: the one with the most hand-offs.
@@ -76,6 +77,7 @@ against another one, op by op, or against the results of --expect.`,
 	cmd.Flags().IntVar(&o.tokens, "tokens", 0, "length of the prompt where no golden brings one (default 24)")
 	o.calls.add(cmd)
 	o.limits.add(cmd)
+	cmd.Flags().StringVar(&o.summary, "summary", "", "write the page as Markdown to `FILE`, too")
 	o.output.add(cmd, "text", "json", "csv", "markdown", "junit")
 	return cmd
 }
@@ -114,6 +116,9 @@ func isPackage(arg string) bool {
 
 // show writes a result and says no if it is one.
 func (o *verifyOptions) show(c *console.Console, r verdict) error {
+	if err := o.summarize(c, r); err != nil {
+		return err
+	}
 	if view.Format(o.output.format.value) != view.JUnit {
 		if err := o.output.emit(c, r); err != nil {
 			return err
@@ -125,6 +130,22 @@ func (o *verifyOptions) show(c *console.Console, r verdict) error {
 		return errNo
 	}
 	return nil
+}
+
+// summarize writes the page for people where CI systems show it.
+func (o *verifyOptions) summarize(c *console.Console, r view.Result) error {
+	if o.summary == "" {
+		return nil
+	}
+	out, err := c.Open(o.summary)
+	if err != nil {
+		return usagef("--summary %s: %w", o.summary, reason(err))
+	}
+	if err := view.Write(out, r, view.Markdown, console.Paint{}); err != nil {
+		out.Discard()
+		return err
+	}
+	return out.Commit()
 }
 
 // verdict is a result with an answer.

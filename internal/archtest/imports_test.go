@@ -109,7 +109,7 @@ var owners = map[string][]string{
 	"github.com/ebitengine/purego":    {"coreml/device"},
 	"github.com/spf13/cobra":          {"cmd/simulate", "cmd/simulate/internal/*"},
 	"github.com/spf13/pflag":          {"cmd/simulate", "cmd/simulate/internal/*"},
-	"github.com/goccy/go-yaml":        {"chunking/layoutfile", "anesim/devices"},
+	"github.com/goccy/go-yaml":        {"chunking/layoutfile", "anesim/devices", "cmd/simulate"},
 	"golang.org/x/sys":                {"internal/kernel"},
 	"github.com/rogpeppe/go-internal": {"cmd/simulate", "cmd/simulate/internal/*"},
 	"github.com/stretchr/testify":     {"parity/paritytest"},
@@ -291,7 +291,7 @@ func TestImportRulesCanFail(t *testing.T) { // hand
 		"swa/ring.go imports gonum.org/v1/gonum/floats: gonum.org/v1/gonum belongs to anesim, quant",
 		"swa/ring.go imports testing: for tests only",
 		"swa/ring.go imports anelab/internal/shareddata: for tests only",
-		"swa/ring_test.go imports github.com/goccy/go-yaml: github.com/goccy/go-yaml belongs to chunking/layoutfile, anesim/devices",
+		"swa/ring_test.go imports github.com/goccy/go-yaml: github.com/goccy/go-yaml belongs to chunking/layoutfile, anesim/devices, cmd/simulate",
 	}
 	require.ElementsMatch(t, want, got)
 	require.Equal(t, []string{"cmd/simulate → parity/golden → parity/golden/dense"}, checkReached(tr))
