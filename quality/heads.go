@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -111,6 +112,38 @@ func (h *HeadSearch) measure(ctx context.Context, r *HeadReport) error {
 	return err
 }
 
+// enough is the share of the full model's recall that a suggestion must keep.
+const enough = 0.99
+
+// Suggest are the policies of the fewest heads, taken by mass, that keep 99 % of the recall: layers without such a head stream whole.
+// Without enough heads measured all stay full.
+func (r *HeadReport) Suggest(layers []gemma4.Layer) map[int]attention.Policy {
+	full := headSet{}
+	for _, k := range r.Kept {
+		if k.Layer >= 0 {
+			full[[2]int{k.Layer, k.Head}] = true
+		}
+		if k.Far >= enough*r.AllFull {
+			return settle(maskAll(layers, r.Streaming, full))
+		}
+	}
+	return map[int]attention.Policy{}
+}
+
+// settle writes policies of one class as what they are.
+func settle(all map[int]attention.Policy) map[int]attention.Policy {
+	for l, p := range all {
+		d := p.(attention.Duo)
+		switch {
+		case !strings.Contains(d.Gates, "1"):
+			all[l] = d.Streaming
+		case !strings.Contains(d.Gates, "0"):
+			all[l] = attention.Full{}
+		}
+	}
+	return all
+}
+
 // byMass orders heads by falling mass.
 func byMass(heads []HeadFigures) []HeadFigures {
 	order := slices.Clone(heads)
@@ -130,7 +163,7 @@ func byMass(heads []HeadFigures) []HeadFigures {
 func (h *HeadSearch) figures(ctx context.Context, full headSet) (Figures, error) {
 	u := h.Base
 	u.Tasks = []Task{Recall, PPL}
-	u.SetAttn(h.policies(full))
+	u.SetAttn(maskAll(h.layers, h.Streaming, full))
 	s, err := h.Runner.Run(ctx, u)
 	h.done++
 	if h.Progress != nil {
@@ -139,24 +172,22 @@ func (h *HeadSearch) figures(ctx context.Context, full headSet) (Figures, error)
 	return s.Figures(), err
 }
 
-// policies masks the heads that are not full.
-func (h *HeadSearch) policies(full headSet) map[int]attention.Policy {
+// maskAll gives every full layer classes by query head: those of the set see everything, the others stream.
+func maskAll(layers []gemma4.Layer, streaming attention.Streaming, full headSet) map[int]attention.Policy {
 	all := map[int]attention.Policy{}
-	for _, y := range h.layers {
-		var gates strings.Builder
-		for head := range y.Heads {
-			gates.WriteByte("01"[bit(full[[2]int{y.Index, head}])])
+	for _, y := range layers {
+		if y.Kind != gemma4.Full {
+			continue
 		}
-		all[y.Index] = attention.Duo{Streaming: h.Streaming, Gates: gates.String(), Per: attention.PerQueryHead}
+		gates := bytes.Repeat([]byte("0"), y.Heads)
+		for head := range gates {
+			if full[[2]int{y.Index, head}] {
+				gates[head] = '1'
+			}
+		}
+		all[y.Index] = attention.Duo{Streaming: streaming, Gates: string(gates), Per: attention.PerQueryHead}
 	}
 	return all
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // mass is the attention on planted values outside the recent positions, by the model as it is.

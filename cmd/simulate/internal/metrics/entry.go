@@ -19,9 +19,9 @@ type Entry struct {
 	Seen    string   `json:"seen"`  // verbs that print it
 }
 
-// All lists the entries: results first, then where time goes, then calibration, verification, requests.
+// All lists the entries: results first, then where time goes, then calibration, verification, quality, requests.
 func All() []Entry {
-	all := slices.Concat(rates, resources, terms(), accuracy, agreement, requests, layouts)
+	all := slices.Concat(rates, resources, terms(), accuracy, agreement, judgements, requests, layouts)
 	for i := range all {
 		if all[i].Aliases == nil {
 			all[i].Aliases = []string{}

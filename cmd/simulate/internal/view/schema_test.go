@@ -35,6 +35,9 @@ var documents = map[string]struct {
 	"inspect":        {"simulate inspect --format json", inspectDocument{}},
 	"palettize":      {"simulate palettize --format json", palettizeDocument{}},
 	"check":          {"simulate check --format json", (&Check{}).Document()},
+	"quality":        {"simulate quality --format json", qualityDocument{}},
+	"heads":          {"simulate heads --format json", headsDocument{}},
+	"frontier":       {"simulate frontier --format json", frontierDocument{}},
 }
 
 // invariant: docs/schema describes what the types in this package write.
@@ -65,7 +68,7 @@ func (w schemaWriter) of(t reflect.Type) map[string]any {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return map[string]any{"anyOf": []any{w.of(t.Elem()), map[string]any{"type": "null"}}}
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		return map[string]any{"type": "array", "items": w.of(t.Elem())}
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": w.of(t.Elem())}
