@@ -221,6 +221,28 @@ func (a *array) slice(spans []mil.Span) *array {
 	return a.view(shape, stride, offset)
 }
 
+// place is copyInto with the work shared among cores where there is much of it.
+func (c *call) place(dst, src *array) {
+	w := newWalk(dst.shape, dst, src)
+	if w.n*w.rows < parallelFrom || !dst.isFloat() || w.n == 0 {
+		copyInto(dst, src)
+		return
+	}
+	g := c.numerics.narrow
+	if w.rows > 1 {
+		g.Parallel(w.rows, max(1, parallelFrom/2/w.n), blocks(func(lo, hi int) {
+			part := w.part(lo, hi)
+			copyRows(&part, dst.floats, src.floats)
+		}))
+		return
+	}
+	to, from := w.inner[0], w.inner[1]
+	spread(g, w.n, func(lo, hi int) {
+		part := walk{n: hi - lo, inner: w.inner, at: []int{w.at[0] + lo*to, w.at[1] + lo*from}, rows: 1}
+		copyRows(&part, dst.floats, src.floats)
+	})
+}
+
 // copyInto writes src to the elements that dst views; the shapes are the same.
 func copyInto(dst, src *array) {
 	w := newWalk(dst.shape, dst, src)

@@ -104,8 +104,8 @@ type sums struct {
 	data [][]float32
 }
 
-// Run implements arith.Job. A product that is that of the row before, such as a new row times the zeros of a mask, is taken from
-// there.
+// Run implements arith.Job. Most rows of a masked write are the old row times one plus the new row times zero: the first product is the
+// old row itself, whose elements are stored ones already, and the second is taken from the row before.
 func (j *sums) Run(lo, hi int) {
 	w := j.walk.part(lo, hi)
 	second := make([]float32, w.n)
@@ -113,12 +113,16 @@ func (j *sums) Run(lo, hi int) {
 	var before [2]factor
 	for w.next() {
 		y := j.data[0][w.at[0]:][:w.n]
-		j.g.Mul(y, w.operand(j.data[1], 1, &gathered[0]), w.factorOf(j.data, 1, 2, &gathered[1]))
+		first := w.operand(j.data[1], 1, &gathered[0])
+		if by := w.factorOf(j.data, 1, 2, &gathered[1]); len(by) != 1 || by[0] != 1 || len(first) != w.n {
+			j.g.Mul(y, first, by)
+			first = y
+		}
 		if now := [2]factor{w.same(j.data[3], 3), w.same(j.data[4], 4)}; now != before {
 			before = now
 			j.g.Mul(second, w.operand(j.data[3], 3, &gathered[2]), w.factorOf(j.data, 3, 4, &gathered[3]))
 		}
-		j.g.Add(y, y, second)
+		j.g.Add(y, first, second)
 	}
 }
 

@@ -25,7 +25,7 @@ func concat(c *call) {
 	}
 	at := 0
 	for _, v := range values {
-		copyInto(out.narrow(axis, at, v.shape[axis]), v)
+		c.place(out.narrow(axis, at, v.shape[axis]), v)
 		at += v.shape[axis]
 	}
 	c.yield(out)

@@ -42,9 +42,7 @@ func reduce(fold func(row []float64) float64) impl {
 		out := newArray(x.dtype, kept...)
 		row := make([]float64, count(moved.shape[len(x.shape)-len(axes):]))
 		for i := range out.count() {
-			for k := range row {
-				row[k] = moved.number(moved.offset + i*len(row) + k)
-			}
+			moved.widen(row, moved.offset+i*len(row))
 			if v := fold(row); out.isFloat() {
 				out.floats[i] = float32(v)
 			} else {
@@ -55,6 +53,19 @@ func reduce(fold func(row []float64) float64) impl {
 			c.graph().Store(out.floats)
 		}
 		c.yield(out)
+	}
+}
+
+// widen copies elements that lie one after the other, from a place in memory on.
+func (a *array) widen(row []float64, at int) {
+	if a.floats == nil {
+		for k := range row {
+			row[k] = float64(a.ints[at+k])
+		}
+		return
+	}
+	for k, v := range a.floats[at:][:len(row)] {
+		row[k] = float64(v)
 	}
 }
 

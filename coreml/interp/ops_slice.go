@@ -64,7 +64,7 @@ func sliceUpdate(c *call) {
 		return
 	}
 	out := c.blank(x.dtype, x.shape...)
-	copyInto(out, x)
+	c.place(out, x)
 	part := out.slice(spans)
 	if part.count() == 0 && update.count() > 0 {
 		got := fmt.Sprintf("begin %v, end %v", c.ints("begin", nil), c.ints("end", nil))
