@@ -29,6 +29,11 @@ func RunPackages(ctx context.Context, s *PackageSubject, progress func(step stri
 		progress = func(string) {}
 	}
 	r := &Result{Mode: "ane"}
+	for _, p := range s.Programs {
+		for _, w := range converted.DeviceWarnings(p) {
+			r.Warnings = append(r.Warnings, w.Error())
+		}
+	}
 	var decode *converted.Source
 	for _, chain := range converted.Chains(s.Programs) {
 		src, err := converted.New(s.Checkpoint.Config, s.Checkpoint, chain...)
