@@ -10,5 +10,13 @@
 // A prompt goes through the chunks token by token; a long one is prefilled by the whole model and its cache imported, as a host
 // would do it.
 //
-// Start at [Run].
+// Packages that a converter made are put to the proof in two ways. A chain of chunks with its checkpoint ([RunPackages]):
+//
+//	weights  = checkpoint  dense ones in fp16, palettes near
+//	packages = whole       the graphs, op by op, and the model with the packages' weights, rounding where the graphs do
+//	Core ML  ≈ packages    on a Mac
+//
+// One program by itself on recorded calls ([RunProgram]): with another program, op by op, or with recorded results.
+//
+// Start at [Run], [RunPackages] and [RunProgram].
 package proof

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"anelab/chunking"
+	"anelab/coreml/device"
 	"anelab/coreml/interp"
 	"anelab/gemma4"
 	"anelab/internal/arith"
@@ -134,10 +135,39 @@ func (p *packageProver) run() error {
 		return err
 	}
 	p.file(packages)
+	if err := p.onDevice(graphs); err != nil {
+		return err
+	}
 	if !p.result.Weights[0].Compressed() {
 		return nil
 	}
 	return p.cost(whole)
+}
+
+// deviceTolerance is what a device may differ by from fp16 with wide sums (spec coreml.md §4, fp16 semantics).
+var deviceTolerance = parity.Tolerance{PeakRel: 0.05, MaxRelRMS: expectedRMS, MinCosine: 0.9999}
+
+// onDevice compares Core ML's own results with the interpreter's, where there is Core ML.
+func (p *packageProver) onDevice(graphs parity.Packages) error {
+	if device.Available() != nil {
+		return nil
+	}
+	p.progress("packages on Core ML, " + p.steps.Name)
+	var paths []string
+	for _, c := range p.src.Chunks {
+		paths = append(paths, c.Path)
+	}
+	on, stop, err := parity.OpenOnDevice(graphs, paths, device.CPUAndANE)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	c := Comparison{Got: "Core ML", Want: "packages", Target: Target{Tolerances: parity.Tolerances{Default: deviceTolerance}}}
+	if err := p.compare(&c, on, graphs, p.steps); err != nil {
+		return err
+	}
+	p.file(c)
+	return nil
 }
 
 // graphs are the packages, run by the interpreter.

@@ -76,6 +76,8 @@ func claimOf(result *proof.Result) string {
 			front = "packages = "
 		case c.Got == "packages":
 			front = "packages ≈ "
+		case c.Got == "Core ML":
+			front = "Core ML ≈ " + front
 		case !c.Exact && c.Target.Information == "":
 			golden = " = golden"
 		}
