@@ -13,10 +13,7 @@ import (
 // Constants are placed nowhere.
 
 // program is the contents of an MLComputePlan and of what it leads to.
-type program struct {
-	pkg  *mlpackage.Package
-	name string // of the only function, or ""
-}
+type program struct{ pkg *mlpackage.Package }
 
 func init() {
 	for name, m := range map[string]func(f *fake, self id, o *object, args []id) id{
