@@ -63,8 +63,8 @@ func (s *State) Truncate(p int) error {
 		if st == nil {
 			continue
 		}
-		if h := st.Held(); p != st.Next() && p-1 < h.Lo && p > 0 {
-			return &swa.ErrWindowMoved{Position: p, Held: h}
+		if err := swa.Resumable(st, p); err != nil {
+			return err
 		}
 	}
 	for _, st := range s.stores {

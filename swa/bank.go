@@ -55,14 +55,20 @@ func (b *Bank) Held() Span {
 	return h
 }
 
-// Truncate forgets the rows from position p on. Of the R−1 rows before p those outside the sinks must still be in the window.
-func (b *Bank) Truncate(p int) error {
-	ring := b.Ring.Held()
+// resumable wants those of the R−1 rows before p that are outside the sinks.
+func (b *Bank) resumable(p int) error {
 	needed := max(p-(b.window-1), b.keys.rows)
-	if p > b.next || p < 0 || (p < b.next && needed < min(p, ring.Lo)) {
+	if p > b.next || p < 0 || (p < b.next && needed < min(p, b.Ring.Held().Lo)) {
 		return &ErrWindowMoved{p, b.Held()}
 	}
-	b.next, b.lost = p, ring.Lo
-	b.dropStaged()
+	return nil
+}
+
+// Truncate forgets the rows from position p on, where the rows needed to go on are there.
+func (b *Bank) Truncate(p int) error {
+	if err := b.resumable(p); err != nil {
+		return err
+	}
+	b.cut(p)
 	return nil
 }

@@ -53,14 +53,21 @@ func (s *Grouped) with(v View, g *grouped) View {
 // Held is every committed position until the sequence is truncated.
 func (s *Grouped) Held() Span { return Span{0, s.next} }
 
-// Truncate forgets the rows from position p on, where the exact rows of the group that p is in are still there.
-func (s *Grouped) Truncate(p int) error {
+// resumable wants the exact rows of the group that p is in.
+func (s *Grouped) resumable(p int) error {
 	exact := s.Ring.Held()
 	if p > s.next || p < 0 || (p < s.next && s.keys.closed(p-1) < min(p, exact.Lo)) {
 		return &ErrWindowMoved{p, exact}
 	}
-	s.next, s.lost = p, exact.Lo
-	s.dropStaged()
+	return nil
+}
+
+// Truncate forgets the rows from position p on, where the rows needed to go on are there.
+func (s *Grouped) Truncate(p int) error {
+	if err := s.resumable(p); err != nil {
+		return err
+	}
+	s.cut(p)
 	return nil
 }
 

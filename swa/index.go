@@ -37,6 +37,8 @@ func (s *Indexed) Keys() View {
 	return v
 }
 
+func (s *Indexed) resumable(p int) error { return Resumable(s.Store, p) }
+
 // add indexes block b.
 func (x *Index) add(keys View, b int) {
 	d := x.shape.HeadDim
