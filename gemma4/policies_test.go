@@ -28,7 +28,7 @@ func with(t testing.TB, mode, text string, c gemma4.Config) (*gemma4.Model, erro
 			require.NoError(t, err)
 		}
 	}
-	a, err := arith.New(mode, 2)
+	a, err := arith.New(mode, 1)
 	require.NoError(t, err)
 	return gemma4.Load(c, gemmatest.New(c, 1), a, gemma4.Options{Policies: policies})
 }
@@ -159,7 +159,7 @@ func TestSWA16CompressedRowsAreReadBySharersAndEvicted(t *testing.T) { // invari
 		window := attention.Stored{Policy: attention.WFA{Window: 7}, Form: swa.Form{Bytes: true}}
 		policies[y.Index] = window
 	}
-	a, err := arith.New("f32", 2)
+	a, err := arith.New("f32", 1)
 	require.NoError(t, err)
 	m, err := gemma4.Load(c, gemmatest.New(c, 1), a, gemma4.Options{Policies: policies})
 	require.NoError(t, err)
