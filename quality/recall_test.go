@@ -269,15 +269,15 @@ func TestRecallFigures(t *testing.T) {
 	m := openMiniature(t)
 	for _, c := range []struct {
 		name, attn    string
-		recall, topic float64 // of 8 sequences: 224 and 32 questions; hand: recall is exactly the share of distances the window shows, up to guesses
+		recall, topic float64 // of 2 sequences: 56 and 8 questions; hand: recall is exactly the share of distances the window shows, up to guesses
 		within        float64
 	}{
 		{"full", "", 1, 1, 0},
-		{"WFA 64 shows three buckets of seven", "wfa:64", 3.0 / 7, 0.357, 0.03},
-		{"sinks repair the topic", "stream:4+64", 3.0 / 7, 1, 0.03},
+		{"WFA 64 shows three buckets of seven", "wfa:64", 3.0 / 7, 0.357, 0.06},
+		{"sinks repair the topic", "stream:4+64", 3.0 / 7, 1, 0.06},
 	} {
 		u := m.base
-		u.Count = 8
+		u.Count = 2
 		if c.attn != "" {
 			u.SetAttn(policies(t, c.attn, full...))
 		}
