@@ -47,12 +47,16 @@ func (w *Weight) Elements() int64 {
 	return n
 }
 
-// Bytes is what the parts take as stored.
+// Bytes is what the parts take as stored, each once.
 func (w *Weight) Bytes() int64 {
 	var n int64
-	for _, p := range w.Parts {
-		b, _ := p.Type.ByteSize()
-		n += b
+	seen := map[any]bool{}
+	for _, p := range w.Parts { // ops of a chain may share a mask
+		if id := Identity(p); !seen[id] {
+			seen[id] = true
+			b, _ := p.Type.ByteSize()
+			n += b
+		}
 	}
 	return n
 }

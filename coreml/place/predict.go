@@ -43,6 +43,7 @@ type OpPlacement struct {
 type Placement struct {
 	Function string
 	Ops      []OpPlacement // in program order; constants are none
+	Between  int           // ops besides, which only rearrange tensors and run where their neighbours do; 0 for programs
 	Seconds  float64       // what the compiler expects of the path, which is no prediction of time
 	Size     *Refusal      // why the whole program is not on the engine
 }
@@ -119,7 +120,10 @@ const MostOffEngine = 0.05
 // Passes reports whether few enough ops are off the engine.
 func (p *Placement) Passes() bool {
 	off := len(p.Ops) - p.Count("ANE")
-	return float64(off) <= MostOffEngine*float64(len(p.Ops))
+	if p.Size != nil {
+		return false
+	}
+	return float64(off) <= MostOffEngine*float64(len(p.Ops)+p.Between)
 }
 
 // Why says in words why an op is not on the engine; "" if it is.
@@ -132,5 +136,5 @@ func (at *OpPlacement) Why() string {
 	case at.PenaltySeconds < tie:
 		return "tie: on the engine it would cost the same"
 	}
-	return fmt.Sprintf("cheaper: going to the engine would cost %.3f ms more than it saves", 1e3*at.PenaltySeconds)
+	return fmt.Sprintf("cheaper: going to the engine would cost %.3g µs more than it saves", 1e6*at.PenaltySeconds)
 }

@@ -206,24 +206,28 @@ func byWindow(op *mil.Op, operands []operand, limits *Limits) *Refusal {
 	return nil
 }
 
-// byDimension refuses what the engine cannot address.
+// byDimension refuses what the engine cannot address. The outputs of a convolution or linear are no dimension to it: an LM head of
+// 262,144 rows runs in pieces, and what follows it does not (limits.csv, argmax tail).
 func byDimension(op *mil.Op, operands []operand, limits *Limits) *Refusal {
+	inPieces := op.Type == "conv" || op.Type == "linear"
 	for _, o := range operands {
 		t, ok := o.typ.AsTensor()
-		if !ok || !slices.Contains(dataOperands, o.param) {
+		if !ok || !slices.Contains(dataOperands, o.param) || inPieces && o.param == "bias" {
 			continue
 		}
-		for _, n := range t.Shape {
-			if n > limits.Dimension {
-				return &Refusal{RuleDimension, fmt.Sprintf("%s %s has a dimension of more than %d", o.param, mil.ShapeString(t.Shape), limits.Dimension)}
-			}
+		shape := t.Shape
+		if inPieces && o.param == "weight" && len(shape) > 0 {
+			shape = shape[1:]
 		}
-		if op.Type == "matmul" && len(t.Shape) > limits.Rank {
-			return &Refusal{RuleDimension, fmt.Sprintf("%s of rank %d, more than %d", o.param, len(t.Shape), limits.Rank)}
+		if tooWide(shape, limits) {
+			return &Refusal{RuleDimension, fmt.Sprintf("%s %s has a dimension of more than %d", o.param, mil.ShapeString(t.Shape), limits.Dimension)}
+		}
+		if op.Type == "matmul" && len(shape) > limits.Rank {
+			return &Refusal{RuleDimension, fmt.Sprintf("%s of rank %d, more than %d", o.param, len(shape), limits.Rank)}
 		}
 	}
 	for _, out := range op.Outputs {
-		if t, ok := out.Type.AsTensor(); ok && len(t.Shape) > 0 && slices.Max(t.Shape) > limits.Dimension {
+		if t, ok := out.Type.AsTensor(); ok && !inPieces && tooWide(t.Shape, limits) {
 			return &Refusal{RuleDimension, fmt.Sprintf("a result of %s, a dimension of more than %d", mil.ShapeString(t.Shape), limits.Dimension)}
 		}
 	}
@@ -231,6 +235,10 @@ func byDimension(op *mil.Op, operands []operand, limits *Limits) *Refusal {
 		return &Refusal{RuleDimension, fmt.Sprintf("a contraction over %d, more than %d", n, limits.Contraction)}
 	}
 	return nil
+}
+
+func tooWide(shape []int64, limits *Limits) bool {
+	return len(shape) > 0 && slices.Max(shape) > limits.Dimension
 }
 
 // contraction is the length of a matmul's sums.
