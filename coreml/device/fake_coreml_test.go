@@ -107,6 +107,12 @@ func init() {
 			}
 			return featureArray
 		},
+		"MLFeatureDescription isOptional": func(_ *fake, _ id, o *object, _ []id) id {
+			if o.value.(mil.Feature).Optional {
+				return 1
+			}
+			return 0xff00
+		},
 		"MLFeatureDescription multiArrayConstraint": func(f *fake, _ id, o *object, _ []id) id {
 			return f.borrow("MLMultiArrayConstraint", o.value.(mil.Feature))
 		},

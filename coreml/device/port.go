@@ -16,6 +16,7 @@ type Port struct {
 	DType    mil.DType
 	Shape    []int // of flexible ports the default
 	Flexible Flexible
+	Optional mil.Optional // of inputs: may be left out
 }
 
 // Flexible says that a port takes other shapes of the same rank too.
@@ -43,7 +44,9 @@ func (m machine) ports(descriptions id) []Port {
 	for name, feature := range m.entries(descriptions) {
 		switch m.send(feature, "type") {
 		case featureArray:
-			list = append(list, m.arrayPort(name, m.send(feature, "multiArrayConstraint")))
+			p := m.arrayPort(name, m.send(feature, "multiArrayConstraint"))
+			p.Optional = m.send(feature, "isOptional")&0xff != 0
+			list = append(list, p)
 		case featureState:
 			c := m.send(feature, "stateConstraint")
 			list = append(list, Port{Name: name, DType: arrayTypes[m.send(c, "dataType")], Shape: m.ints(m.send(c, "bufferShape"))})
@@ -110,7 +113,7 @@ func (f *faces) check(ports []Port, given map[string]typed) error {
 // missing reports the first input that is not given.
 func (f *faces) missing(given map[string]typed) error {
 	for _, p := range f.inputs {
-		if _, ok := given[p.Name]; !ok {
+		if _, ok := given[p.Name]; !ok && !bool(p.Optional) {
 			return f.fault(p.Name, ErrMissingInput, "", p.String(), "")
 		}
 	}

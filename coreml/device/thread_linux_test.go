@@ -4,3 +4,5 @@ import "syscall"
 
 // threadID tells the fake whose pool it is.
 func threadID() int { return syscall.Gettid() }
+
+const threadsKnown = true
