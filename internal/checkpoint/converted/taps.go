@@ -5,6 +5,7 @@ import (
 
 	"anelab/coreml/mil"
 	"anelab/gemma4"
+	"anelab/internal/format"
 )
 
 // Tap is a result that the forward pass has a name for.
@@ -42,6 +43,18 @@ func (c Chunk) Taps() map[string]Tap {
 		}
 	}
 	return taps
+}
+
+// In is the chunk seen through another of its functions.
+func (c Chunk) In(function string) (Chunk, error) {
+	f := c.Program.Function(function)
+	if f == nil {
+		return c, &format.Error{Path: c.Path, Field: "functions", Got: "no " + function, Want: "the same functions in every chunk"}
+	}
+	g := newGraph(f)
+	w, err := g.find(c.Path)
+	c.Function, c.graph, c.found = f, g, w
+	return c, err
 }
 
 // outputOf is the op behind which the stream of a layer is complete: the product with the layer's scalar, or the sum where there is

@@ -35,7 +35,6 @@ func RunPackages(ctx context.Context, s *PackageSubject, progress func(step stri
 			r.Warnings = append(r.Warnings, w.Error())
 		}
 	}
-	var decode *converted.Source
 	for _, chain := range converted.Chains(s.Programs) {
 		src, err := converted.New(s.Checkpoint.Config, s.Checkpoint, chain...)
 		if err != nil {
@@ -47,28 +46,24 @@ func RunPackages(ctx context.Context, s *PackageSubject, progress func(step stri
 			return nil, err
 		}
 		r.Weights = append(r.Weights, w)
-		if one := src.Chunks[0].Function; decode == nil && converted.Tokens(one) == 1 {
-			decode = src
+		p, err := newPackageProver(ctx, s, src, r)
+		if err != nil {
+			return nil, err
+		}
+		p.progress = progress
+		if err := p.run(); err != nil {
+			return nil, err
 		}
 	}
-	if decode == nil {
-		r.Warnings = append(r.Warnings, "no chunks that take one token: only weights were compared")
-		return r, nil
-	}
-	p, err := newPackageProver(ctx, s, decode, r)
-	if err != nil {
-		return nil, err
-	}
-	p.progress = progress
-	return r, p.run()
+	return r, nil
 }
 
-// packageProver is one run under way.
+// packageProver is one chain under way.
 type packageProver struct {
 	*prover
 	src       *converted.Source
-	steps     parity.Case // one token per call
 	tolerance parity.Tolerance
+	weights   *Weights
 }
 
 func newPackageProver(ctx context.Context, s *PackageSubject, src *converted.Source, r *Result) (*packageProver, error) {
@@ -76,20 +71,19 @@ func newPackageProver(ctx context.Context, s *PackageSubject, src *converted.Sou
 	if err != nil {
 		return nil, err
 	}
-	subject := &Subject{Checkpoint: s.Checkpoint, Mode: r.Mode, Tokens: s.Tokens}
-	cs := subject.madeUp()
-	cs.Batch = 1
-	if room := int(converted.Context(src.Chunks[0].Function)); room > 0 {
-		cs = cut(cs, room)
-	}
-	if r.Plan, err = planOf(src); err != nil {
+	plan, err := planOf(src)
+	if err != nil {
 		return nil, err
+	}
+	if r.Plan == nil {
+		r.Plan = plan
 	}
 	for _, w := range model.Warnings {
 		r.Warnings = append(r.Warnings, w.Error())
 	}
-	p := &prover{ctx: ctx, subject: subject, model: model, plan: r.Plan, result: r}
-	return &packageProver{prover: p, src: src, steps: cs, tolerance: s.Tolerance}, nil
+	subject := &Subject{Checkpoint: s.Checkpoint, Mode: r.Mode, Tokens: s.Tokens}
+	p := &prover{ctx: ctx, subject: subject, model: model, plan: plan, result: r}
+	return &packageProver{prover: p, src: src, tolerance: s.Tolerance, weights: r.Weights[len(r.Weights)-1]}, nil
 }
 
 // cut shortens a case to the positions that packages were built for.
@@ -117,42 +111,62 @@ func planOf(src *converted.Source) (*chunking.Plan, error) {
 	return l.Plan(m)
 }
 
+// run compares what the chain's functions compute: decode chunks first, if it has any.
 func (p *packageProver) run() error {
+	if converted.Tokens(p.src.Chunks[0].Function) == 1 {
+		if err := p.decode(); err != nil {
+			return err
+		}
+	}
+	return p.batches()
+}
+
+// decode compares token by token.
+func (p *packageProver) decode() error {
+	steps := p.subject.madeUp()
+	if steps.Batch = 1; p.plan.Context > 0 {
+		steps = cut(steps, p.plan.Context)
+	}
 	chunks := Comparison{Got: "chunks", Want: "whole", Exact: true}
-	p.progress("chunks against whole, " + p.steps.Name)
+	p.progress("chunks against whole, " + steps.Name)
 	whole := parity.Reference{Model: p.model}
-	if err := p.compare(&chunks, parity.Chunked{Model: p.model, Plan: p.plan}, whole, p.steps); err != nil {
+	if err := p.compare(&chunks, parity.Chunked{Model: p.model, Plan: p.plan}, whole, steps); err != nil {
 		return err
 	}
 	p.file(chunks)
-	graphs, err := p.graphs()
+	graphs, err := p.graphs("")
 	if err != nil {
 		return err
 	}
-	packages := Comparison{Got: "packages", Want: "whole", Exact: p.tolerance == parity.Tolerance{}, Target: Target{Tolerances: parity.Tolerances{Default: p.tolerance}}}
-	p.progress("packages against whole, " + p.steps.Name)
-	if err := p.compare(&packages, graphs, whole, p.steps); err != nil {
+	packages := p.asked("packages", "whole")
+	p.progress("packages against whole, " + steps.Name)
+	if err := p.compare(&packages, graphs, whole, steps); err != nil {
 		return err
 	}
 	p.file(packages)
-	if err := p.onDevice(graphs); err != nil {
+	if err := p.onDevice(graphs, steps); err != nil {
 		return err
 	}
-	if !p.result.Weights[0].Compressed() {
+	if !p.weights.Compressed() {
 		return nil
 	}
-	return p.cost(whole)
+	return p.cost(whole, steps)
+}
+
+// asked is a comparison with the tolerance that was asked for.
+func (p *packageProver) asked(got, want string) Comparison {
+	return Comparison{Got: got, Want: want, Exact: p.tolerance == parity.Tolerance{}, Target: Target{Tolerances: parity.Tolerances{Default: p.tolerance}}}
 }
 
 // deviceTolerance is what a device may differ by from fp16 with wide sums (spec coreml.md §4, fp16 semantics).
 var deviceTolerance = parity.Tolerance{PeakRel: 0.05, MaxRelRMS: expectedRMS, MinCosine: 0.9999}
 
 // onDevice compares Core ML's own results with the interpreter's, where there is Core ML.
-func (p *packageProver) onDevice(graphs parity.Packages) error {
+func (p *packageProver) onDevice(graphs parity.Packages, steps parity.Case) error {
 	if device.Available() != nil {
 		return nil
 	}
-	p.progress("packages on Core ML, " + p.steps.Name)
+	p.progress("packages on Core ML, " + steps.Name)
 	var paths []string
 	for _, c := range p.src.Chunks {
 		paths = append(paths, c.Path)
@@ -163,39 +177,54 @@ func (p *packageProver) onDevice(graphs parity.Packages) error {
 	}
 	defer stop()
 	c := Comparison{Got: "Core ML", Want: "packages", Target: Target{Tolerances: parity.Tolerances{Default: deviceTolerance}}}
-	if err := p.compare(&c, on, graphs, p.steps); err != nil {
+	if err := p.compare(&c, on, graphs, steps); err != nil {
 		return err
 	}
 	p.file(c)
 	return nil
 }
 
-// graphs are the packages, run by the interpreter.
-func (p *packageProver) graphs() (parity.Packages, error) {
+// graphs are one function of the packages, run by the interpreter; "" is the decode function.
+func (p *packageProver) graphs(function string) (parity.Packages, error) {
 	b := parity.Packages{Label: "packages", Host: p.model}
 	for _, c := range p.src.Chunks {
+		if function != "" {
+			var err error
+			if c, err = c.In(function); err != nil {
+				return b, err
+			}
+		}
 		m, err := interp.New(c.Program.Program, interp.Options{Precision: interp.ANE, Path: c.Path})
 		if err != nil {
 			return b, err
 		}
-		chunk := parity.PackageChunk{MIL: parity.MIL{Label: c.Name(), Model: m, Function: c.Function.Name}, Lo: c.Lo, Hi: c.Hi, Taps: map[string]parity.PackageTap{}}
-		for name, t := range c.Taps() {
-			chunk.Taps[name] = parity.PackageTap{Point: t.Point, Layer: t.Layer}
-		}
-		b.Chunks = append(b.Chunks, chunk)
+		b.Chunks = append(b.Chunks, graphOf(c, m))
 	}
 	return b, nil
 }
 
+// graphOf is one package with the names that the forward pass has for its results.
+func graphOf(c converted.Chunk, m *interp.Model) parity.PackageChunk {
+	chunk := parity.PackageChunk{MIL: parity.MIL{Label: c.Name(), Model: m, Function: c.Function.Name}, Lo: c.Lo, Hi: c.Hi, Taps: map[string]parity.PackageTap{}}
+	for name, t := range c.Taps() {
+		tap := parity.PackageTap{Point: t.Point, Layer: t.Layer}
+		if t.Op.Type == "conv" {
+			tap.Order = parity.ChannelsFirst
+		}
+		chunk.Taps[name] = tap
+	}
+	return chunk
+}
+
 // cost measures how far compressed weights take the model from the checkpoint's, for information.
-func (p *packageProver) cost(compressed parity.Backend) error {
-	p.progress("what compression costs, " + p.steps.Name)
+func (p *packageProver) cost(compressed parity.Backend, steps parity.Case) error {
+	p.progress("what compression costs, " + steps.Name)
 	dense, err := gemma4.Load(p.src.Config, p.subject.Checkpoint, arith.NewANE(p.src.Choices.Rules, 0), gemma4.Options{})
 	if err != nil {
 		return err
 	}
 	c := Comparison{Got: "whole", Want: "whole with the checkpoint's weights", Target: Target{Information: "what the compression of weights costs"}}
-	if err := p.compare(&c, compressed, parity.Reference{Model: dense}, p.steps); err != nil {
+	if err := p.compare(&c, compressed, parity.Reference{Model: dense}, steps); err != nil {
 		return err
 	}
 	p.file(c)

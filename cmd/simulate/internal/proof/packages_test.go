@@ -3,12 +3,14 @@ package proof
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"anelab/chunking"
 	"anelab/chunking/emit"
+	"anelab/chunking/run"
 	"anelab/coreml/mil"
 	"anelab/coreml/mlpackage"
 	"anelab/internal/checkpoint"
@@ -57,6 +59,16 @@ func comparison(t *testing.T, r *Result, got string) *Comparison {
 	return nil
 }
 
+// comparisonOr is one of the comparisons, empty if it was not made.
+func comparisonOr(r *Result, got string) *Comparison {
+	for i := range r.Comparisons {
+		if r.Comparisons[i].Got == got {
+			return &r.Comparisons[i]
+		}
+	}
+	return &Comparison{}
+}
+
 // invariant: what our emitter writes of a checkpoint is that checkpoint: weights, chunks and graphs, with palettes and with states.
 func TestPackagesOfOurOwn(t *testing.T) {
 	c := smallModel(t)
@@ -64,11 +76,13 @@ func TestPackagesOfOurOwn(t *testing.T) {
 		layout     string
 		options    emit.Options
 		compressed bool
+		also       []string
 	}{
-		"f16":            {"@3way w=f16 context=40", emit.Options{}, false},
-		"palettes":       {"L0-4 w=int4g32|L5-9+head w=int8 context=40", emit.Options{}, true},
-		"states":         {"@4way w=f16 context=40", emit.Options{Caches: emit.StateCaches}, false},
-		"many functions": {"@2way w=f16 context=40", emit.Options{Prefill: []int{8}, Verify: 3}, false},
+		"f16":            {"@3way w=f16 context=40", emit.Options{}, false, nil},
+		"palettes":       {"L0-4 w=int4g32|L5-9+head w=int8 context=40", emit.Options{}, true, []string{"whole = whole with the checkpoint's weights"}},
+		"states":         {"@4way w=f16 context=40", emit.Options{Caches: emit.StateCaches}, false, nil},
+		"many functions": {"@2way w=f16 context=40", emit.Options{Prefill: []int{4, 19}, Verify: 3, Window: run.WholeWindow}, false, []string{"prefill_b19 = whole", "prefill_b4 = whole", "verify_qK = whole"}},
+		"shifted drafts": {"@3way w=f16 context=40", emit.Options{Verify: 3}, false, []string{"verify_qK = whole"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := RunPackages(context.Background(), &PackageSubject{Checkpoint: c, Programs: emitted(t, c, x.layout, x.options), Tokens: 19}, nil)
@@ -77,7 +91,12 @@ func TestPackagesOfOurOwn(t *testing.T) {
 			require.Len(t, r.Weights, 1)
 			require.Equal(t, x.compressed, r.Weights[0].Compressed())
 			require.Greater(t, comparison(t, r, "packages").Taps, 24*4*10)
-			require.Equal(t, x.compressed, len(r.Comparisons) == 3, "what the compression costs")
+			var compared []string
+			for _, c := range r.Comparisons {
+				compared = append(compared, c.Got+" = "+c.Want)
+			}
+			require.Equal(t, append([]string{"chunks = whole", "packages = whole"}, x.also...), compared)
+			require.Equal(t, name == "many functions", len(comparisonOr(r, "verify_qK").Cases) == 2, "drafts in a window and in a full one")
 		})
 	}
 }
@@ -102,8 +121,14 @@ func TestPackagesOfTheConverter(t *testing.T) {
 			r, err := RunPackages(context.Background(), s, nil)
 			require.NoError(t, err)
 			require.True(t, r.OK())
-			if len(r.Comparisons) > 0 {
-				t.Logf("%d tensors of the packages equal the model's", comparison(t, r, "packages").Taps)
+			for _, x := range r.Comparisons {
+				if x.Exact {
+					t.Logf("%s = %s: %d tensors, every element", x.Got, x.Want, x.Taps)
+				}
+			}
+			if strings.HasPrefix(filepath.Base(folder), "prefill") {
+				require.Equal(t, "whole without windows", r.Comparisons[1].Want)
+				require.Contains(t, strings.Join(r.Warnings, "\n"), "prefill_b16 knows no window")
 			}
 		})
 	}

@@ -64,25 +64,31 @@ func (r *Verify) claim() string {
 	return strings.Join(all, ", ")
 }
 
-// claimOf is the chain of equalities of one mode.
+// claimOf is the chain of equalities of one mode: graphs, chunks, the whole model, goldens.
 func claimOf(result *proof.Result) string {
-	if len(result.Comparisons) == 0 {
-		return "weights = checkpoint"
-	}
-	front, golden := "", ""
+	var graphs []string
+	sign, chunked, golden := " = ", "", ""
 	for i := range result.Comparisons {
 		switch c := &result.Comparisons[i]; {
-		case c.Got == "packages" && c.Exact:
-			front = "packages = "
-		case c.Got == "packages":
-			front = "packages ≈ "
-		case c.Got == "Core ML":
-			front = "Core ML ≈ " + front
-		case !c.Exact && c.Target.Information == "":
+		case c.Got == "chunks":
+			chunked = "chunked = "
+		case c.Target.Information != "":
+		case c.Got == "whole":
 			golden = " = golden"
+		case !slices.Contains(graphs, c.Got):
+			graphs = append(graphs, c.Got)
+			if !c.Exact {
+				sign = " ≈ "
+			}
 		}
 	}
-	return front + "chunked = whole" + golden
+	switch {
+	case len(graphs) > 0:
+		return strings.Join(graphs, ", ") + sign + chunked + "whole" + golden
+	case chunked == "":
+		return "weights = checkpoint"
+	}
+	return chunked + "whole" + golden
 }
 
 // weights says what the weights of packages have in common with the checkpoint's.
