@@ -36,13 +36,15 @@ func (w *writer) maskOf(y gemma4.Layer, rows int64) string {
 		w.fail(err)
 		return port
 	}
-	if b != nil {
-		prefix := w.prefix
-		w.prefix = ""
-		name := identifier(port + "_" + policy.String())
+	prefix, name := w.prefix, identifier(port+"_"+policy.String())
+	w.prefix = ""
+	switch {
+	case b != nil:
 		w.masks[key] = w.add2(name, port, w.named(name+"_band", stored(b)))
-		w.prefix = prefix
+	case w.fn.pastOf(y.Kind) == everyward && !seesAll(policy, y.Heads, int(rows)):
+		w.masks[key] = w.moving(name, port, policy, y.Heads)
 	}
+	w.prefix = prefix
 	return w.masks[key]
 }
 
@@ -81,9 +83,9 @@ func (f *call) band(y gemma4.Layer, p attention.Policy, rows int64) (*mil.Value,
 	b := &band{policy: p, heads: y.Heads, rows: int(rows), tokens: f.Tokens}
 	switch f.pastOf(y.Kind) {
 	case everyward:
-		if !seesAll(p, y.Heads, int(rows)) {
-			return nil, &format.Error{Field: fmt.Sprintf("attention of layer %d", y.Index), Got: p.String() + " over a cache of every position", Want: "full",
-				Fix: "its mask moves with the position and " + run.MaskNames[y.Kind] + " is one for all; give all readers of the cache a window"}
+		if _, ok := streamsOf(p, y.Heads, int(rows)); !ok {
+			return nil, &format.Error{Field: fmt.Sprintf("attention of layer %d", y.Index), Got: p.String(), Want: "heads that see everything, or the first and the newest positions",
+				Fix: "no mask of a graph says this; choose full, duo:<s>+<r>:<heads> or a window"}
 		}
 		return nil, nil
 	case inRing:
@@ -115,18 +117,7 @@ func (f *call) wholeRing(y gemma4.Layer, p attention.Policy, rows int) error {
 		Fix: "emit without states, or give all layers of the cache one window"}
 }
 
-// seesAll reports whether every head sees every position of a context.
-func seesAll(p attention.Policy, heads, context int) bool {
-	if len(p.Groups(heads)) != 1 {
-		return false
-	}
-	for _, pos := range []int{0, context / 2, context - 1} {
-		if spans := p.Visible(nil, 0, pos); len(spans) != 1 || spans[0] != (swa.Span{Lo: 0, Hi: pos + 1}) {
-			return false
-		}
-	}
-	return true
-}
+var minusInf = float32(math.Inf(-1))
 
 // band is a mask under construction: token t is at position pos+t, and row first is the position of token 0.
 type band struct {
@@ -171,14 +162,14 @@ func (b *band) row(g, t int) (row []byte, hides bool) {
 			seen[q-b.pos+b.first] = true
 		}
 	}
-	minusInf := half.F32ToF16(float32(math.Inf(-1)))
+	wall := half.F32ToF16(minusInf)
 	row = make([]byte, 2*b.rows)
 	for i := range seen {
 		if later := i-b.first > t; seen[i] || i < b.fixed || later && !bool(b.strict) {
 			continue
 		}
 		hides = true
-		row[2*i], row[2*i+1] = byte(minusInf), byte(minusInf>>8)
+		row[2*i], row[2*i+1] = byte(wall), byte(wall>>8)
 	}
 	return row, hides
 }

@@ -176,6 +176,8 @@ func TestGraphsOfOtherModels(t *testing.T) {
 	}{
 		{several(), "@3way"}, {several(), "@1way"}, {&e2b, "@4way"}, {&noCap, "@2way"},
 		{&e2b, "L0-2 | L3-9+head attn=sliding:9"}, {several(), "L0-4 | L5-9+head attn=sliding:9 @4 attn=sliding:11"},
+		{&e2b, "@2way @4 attn=duo:2+5:1001 @9 attn=duo:0+4:0110"}, {&e2b, "@4way @9 attn=sliding:6"}, {several(), "@3way attn=duokv:3+4:10"}, {&e2b, "@3way attn=flash:7"},
+		{several(), "L0-4 | L5-9+head @4 attn=flash:16"}, {&e2b, "@2way attn=wfa:9"},
 		{&e2b, "@2way @7 attn=sliding:5"}, {&e2b, "@2way @1 attn=sliding:5 @2 attn=sliding:9"},
 	} {
 		for _, window := range []run.VerifyWindow{run.ShiftedWindow, run.WholeWindow} {

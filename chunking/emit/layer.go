@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"anelab/attention"
 	"anelab/chunking"
 	"anelab/chunking/run"
 	"anelab/gemma4"
@@ -108,10 +109,22 @@ func (w *writer) attend(q string, y gemma4.Layer) string {
 	length := w.shape(kv[0])[2]
 	grouped := w.reshape("q_grouped", q, 1, groups, heads/groups*t, d)
 	scores := w.reshape("scores", w.matmul("products", grouped, kv[0], true), 1, heads, t, length)
-	p := w.softmax(w.add2("masked", scores, w.maskOf(y, length)))
-	mixed := w.matmul("mixed", w.reshape("p_grouped", p, 1, groups, heads/groups*t, length), kv[1], false)
-	split := w.transpose("transposed", w.reshape("heads", mixed, 1, heads, t, d), 0, 1, 3, 2)
-	return w.reshape("joined", split, 1, heads*d, 1, t)
+	mask := w.maskOf(y, length)
+	masked := w.add2("masked", scores, mask)
+	var mixed string
+	if b, ok := attention.As[attention.Blockwise](w.fn.Memory.Policies[y.Index]); ok {
+		mixed = w.blockwise(masked, mask, kv[1], y, int64(b.BlockRows()))
+	} else {
+		mixed = w.mix("mixed", w.softmax(masked), kv[1], y)
+	}
+	return w.reshape("joined", w.transpose("transposed", mixed, 0, 1, 3, 2), 1, heads*d, 1, t)
+}
+
+// mix is p [1, H, T, rows] times values [1, K, rows, d]: [1, H, T, d].
+func (w *writer) mix(name, p, values string, y gemma4.Layer) string {
+	t, d, heads, groups := int64(w.fn.Tokens), int64(y.HeadDim), int64(y.Heads), int64(y.KVHeads)
+	grouped := w.reshape("p_grouped", p, 1, groups, heads/groups*t, w.shape(p)[3])
+	return w.reshape("heads", w.matmul(name, grouped, values, false), 1, heads, t, d)
 }
 
 // mlp is Wdown(gelu(Wgate·h) ⊙ Wup·h).

@@ -30,6 +30,9 @@ func MemoryOf(p *chunking.Plan) (*Memory, error) {
 		if a, ok := asked[i]; ok {
 			policy = a
 		}
+		if err := asRows(i, policy); err != nil {
+			return nil, err
+		}
 		m.Policies = append(m.Policies, policy)
 	}
 	seen := [2]bool{}
@@ -42,6 +45,18 @@ func MemoryOf(p *chunking.Plan) (*Memory, error) {
 		}
 	}
 	return m, nil
+}
+
+// asRows refuses policies that need more of a cache than its rows.
+func asRows(l int, p attention.Policy) error {
+	where, fix := fmt.Sprintf("attention of layer %d", l), "run the whole model with it"
+	if f := attention.FormOf(p); f != (swa.Form{}) {
+		return &format.Error{Field: where, Got: p.String(), Want: "rows as they are", Fix: "caches of a chunk hold fp16 rows; " + fix}
+	}
+	if _, selects := attention.As[attention.Selector](p); selects {
+		return &format.Error{Field: where, Got: p.String(), Want: "a policy that a mask can say", Fix: "no port carries an index of keys; " + fix}
+	}
+	return nil
 }
 
 // retention is what owner l keeps for all layers that read it.

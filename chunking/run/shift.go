@@ -25,6 +25,9 @@ type shiftable struct {
 	call   *shift
 }
 
+// Unwrap is the policy as it is.
+func (s shiftable) Unwrap() attention.Policy { return s.Policy }
+
 // Visible is what the policy shows, without the positions that are gone.
 func (s shiftable) Visible(dst []swa.Span, g int, pos int) []swa.Span {
 	from := len(dst)
