@@ -36,6 +36,8 @@ func TestRead(t *testing.T) { // hand: what each file means, as layout text
 		{"head alone", "chunks: [{layers: 0-34}, {head: true, weights: f16}]", "L0-34 | head w=f16"},
 		{"everything", "# comment\ncontext: 8192\ntokens: 3\nkv: explicit\nweights: int8g32\nattn:\n- policy: sliding:2048\n- {layer: 9, policy: full}\nchunks:\n- {layers: 0-14, weights: f16}\n- {layers: 15-34, head: true}\n",
 			"L0-14 w=f16 | L15-34+head w=int8g32 attn=sliding:2048 @9 attn=full context=8192 tokens=3"},
+		{"stored form", "preset: '@3way'\nattn:\n- policy: full/kivi:2\n- {layer: 3, policy: stream:4+256/int8}\n- {layer: 33, policy: 'duo:4+256:10110101'}",
+			"L0-7 | L8-24 | L25-34+head attn=full/kivi:2 @3 attn=stream:4+256/int8 @33 attn=duo:4+256:10110101"},
 		{"preset", "preset: '@3way'\nweights: f16\ncontext: 512\nattn: sliding:512", "L0-7 w=f16 | L8-24 w=f16 | L25-34+head w=f16 attn=sliding:512 context=512"},
 		{"json", "{\n\t\"chunks\": [\n\t\t{\"layers\": \"0-34\", \"head\": true}\n\t],\n\t\"context\": 512\n}\n", "L0-34+head context=512"},
 		{"windows line ends", "context: 512\r\nchunks:\r\n- layers: 0-34\r\n  head: true\r\n", "L0-34+head context=512"},
@@ -183,10 +185,13 @@ func randomLayout(r *rand.Rand, layers int) chunking.Layout {
 	}
 	l.Cuts[len(l.Cuts)-1].Head = true
 	for _, layer := range r.Perm(layers + 1)[:r.IntN(3)] {
-		l.Attn = append(l.Attn, chunking.LayerAttn{Layer: layer - 1, Policy: []string{"full", "sliding:7"}[r.IntN(2)]})
+		l.Attn = append(l.Attn, chunking.LayerAttn{Layer: layer - 1, Policy: policies[r.IntN(len(policies))]})
 	}
 	return l
 }
+
+// policies that any layer of E2B may have.
+var policies = []string{"full", "sliding:7", "wfa:2048", "stream:4+256", "stream:0+9", "duo:4+256:10110101", "duokv:4+256:0", "flash:1024", "stream:4+256"}
 
 func TestWriteYAML(t *testing.T) { // hand
 	m := e2b(t)

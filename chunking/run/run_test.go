@@ -139,6 +139,29 @@ func TestWindowedFullLayers(t *testing.T) { // invariant: full layers cut to 9 p
 	require.ErrorContains(t, err, "attention of layer 4: full, want sliding:9")
 }
 
+func TestPoliciesInChunks(t *testing.T) { // invariant: masks over caches of every position; what fp16 rows cannot hold is refused with a fix
+	c := gemmatest.Config()
+	for _, text := range []string{"duo:3+5:0110", "flash:7", "wfa:9"} {
+		p, err := attention.Parse(text)
+		require.NoError(t, err)
+		m := load(t, c, "ane", map[int]attention.Policy{4: p, 9: p})
+		s, err := NewSession(m, planFor(t, c, "L0-2 | L3-9+head attn="+text))
+		require.NoError(t, err, text)
+		st, err := m.NewState(ctxLen)
+		require.NoError(t, err)
+		requireSame(t, st, s, prompt(17))
+	}
+	for text, want := range map[string]string{
+		"full/int8": "caches of a chunk hold fp16 rows", "blocks:3x5": "no port carries an index of keys", "full/palu:8": "caches of a chunk hold fp16 rows",
+		"stream:3+5": "chunks have no cache of another form",
+	} {
+		p, err := attention.Parse(text)
+		require.NoError(t, err)
+		_, err = NewSession(load(t, c, "f32", map[int]attention.Policy{4: p, 9: p}), planFor(t, c, "L0-2 | L3-9+head attn="+text))
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
 // inputs makes the first step's inputs of chunk 0.
 func inputs(t *testing.T, s *Session) Ports {
 	t.Helper()
