@@ -31,11 +31,7 @@ func (w *writer) maskOf(y gemma4.Layer, rows int64) string {
 		return name
 	}
 	w.masks[key] = port
-	b, err := w.fn.band(y, policy, rows)
-	if err != nil {
-		w.fail(err)
-		return port
-	}
+	b := must(w.fn.band(y, policy, rows))
 	prefix, name := w.prefix, identifier(port+"_"+policy.String())
 	w.prefix = ""
 	switch {

@@ -110,7 +110,9 @@ func checkPlan(plan *chunking.Plan, m *run.Memory, o Options) error {
 				Fix: "a window that never fills costs its rows in every call; choose a longer context"}
 		}
 	}
-	switch limit := c.FinalLogitSoftcapping; {
+	switch limit, most := c.FinalLogitSoftcapping, c.MaxPositionEmbeddings; {
+	case most > 0 && plan.Context > most:
+		return &format.Error{Field: "context", Got: fmt.Sprint(plan.Context), Want: fmt.Sprintf("at most %d, max_position_embeddings", most)}
 	case m.Windowed[gemma4.Full] && o.Caches == StateCaches:
 		return &format.Error{Field: "attn", Got: "full layers with a window in a state", Want: "full", Fix: "ring_pos is that of the sliding layers; emit without states"}
 	case limit != float64(float32(limit)) || f16Of(limit) != limit:
@@ -163,7 +165,16 @@ func (p *part) assemble(functions []*run.Function) (*mlpackage.Package, error) {
 }
 
 // function writes one function.
-func (p *part) function(c *call) (*mil.Function, error) {
+func (p *part) function(c *call) (fn *mil.Function, err error) {
+	defer func() {
+		switch f := recover().(type) {
+		case nil:
+		case fault:
+			err = f.error
+		default:
+			panic(f)
+		}
+	}()
 	config := &p.plan.Model.Config
 	w := &writer{graph: newGraph(c.Name), part: p, fn: c, cache: keeperOf(c), masks: map[string]string{}, rows: map[int][2]string{},
 		eps: config.RMSNormEps, c: config, chunk: p.plan.Chunks[p.index]}
@@ -174,9 +185,6 @@ func (p *part) function(c *call) (*mil.Function, error) {
 		w.input(stateNames[s.kind], mil.StateOf(mil.TensorOf(mil.Float16, s.shape...)))
 	}
 	w.body()
-	if w.err != nil {
-		return nil, w.err
-	}
 	return w.graph.fn, nil
 }
 

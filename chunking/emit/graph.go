@@ -20,7 +20,6 @@ type graph struct {
 	values map[string]*mil.Value // of consts, by name
 	params map[string]string     // names of parameter consts, by content
 	prefix string                // of the names of ops: layers_3_self_attn_
-	err    error                 // the first fault; ours, since what is emitted is well formed by construction
 }
 
 func newGraph(name string) *graph {
@@ -138,11 +137,15 @@ func (g *graph) named(name string, v *mil.Value) string {
 	return name
 }
 
-// fail notes the first fault.
-func (g *graph) fail(err error) {
-	if g.err == nil {
-		g.err = err
+// fault ends the writing of a function; [part.function] turns it into its error again.
+type fault struct{ error }
+
+// must ends the writing of a function on an error: nothing can be added behind a value that is not there.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(fault{err})
 	}
+	return v
 }
 
 // op adds an op with one result and returns its name.
@@ -155,8 +158,7 @@ func (g *graph) op(kind, name string, args ...arg) string {
 	op.Outputs = []mil.Variable{{Name: name}}
 	types, err := mil.Infer(op, opset, g)
 	if err != nil || len(types) != 1 {
-		g.fail(fmt.Errorf("emit: %s/%s: %w", g.fn.Name, name, err))
-		return name
+		panic(fmt.Sprintf("emit: %s/%s: %v", g.fn.Name, name, err))
 	}
 	g.add(op, name, types[0])
 	return name

@@ -156,10 +156,6 @@ func (w *writer) combine(x, raw string) string {
 // scalar is the factor of a layer's output.
 func (w *writer) scalar(y gemma4.Layer) string {
 	name := fmt.Sprintf("layers.%d.layer_scalar", y.Index)
-	x, err := w.part.weights.vector(name, 1)
-	if err != nil {
-		w.fail(err)
-		return ""
-	}
+	x := must(w.part.weights.vector(name, 1))
 	return w.named(identifier(name), f16(float64(half.RoundF16(x[0]))))
 }

@@ -67,11 +67,7 @@ func (w *writer) product(key opKey, name, x string) string {
 	if key.kind == chunking.OpHead {
 		shown = "lm_head.weight"
 	}
-	weight, err := w.part.weights.linear(key, name)
-	if err != nil {
-		w.fail(err)
-		return x
-	}
+	weight := must(w.part.weights.linear(key, name))
 	id, prefix := identifier(shown), w.prefix
 	w.prefix = ""
 	defer func() { w.prefix = prefix }()
@@ -97,11 +93,7 @@ func (w *writer) weight(id string, l *linear) string {
 func (w *writer) gain(name string, n int) string {
 	v := w.part.weights.gains[name]
 	if v == nil {
-		x, err := w.part.weights.vector(name, n)
-		if err != nil {
-			w.fail(err)
-			return ""
-		}
+		x := must(w.part.weights.vector(name, n))
 		bits := make([]mil.F16, n)
 		for i, g := range x {
 			bits[i] = mil.F16(half.F32ToF16(g))

@@ -43,6 +43,9 @@ const (
 	WholeWindow
 )
 
+// String is the name on the command line.
+func (w VerifyWindow) String() string { return [...]string{"shifted", "whole"}[w] }
+
 // MaskNames and RopeNames are the ports that depend on the kind of attention, donorName what a hand-off is called.
 var (
 	MaskNames = [2]string{gemma4.Sliding: "causal_mask_sliding", gemma4.Full: "causal_mask_full"}
