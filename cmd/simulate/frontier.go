@@ -84,7 +84,7 @@ func runFrontier(ctx context.Context, c *console.Console, o *frontierOptions, ar
 	if err != nil {
 		return err
 	}
-	trials, err := measure(ctx, c, s, &o.measure, layouts, view.FrontierTasks(o.by.value))
+	trials, err := o.measure.run(ctx, c, s, layouts, view.FrontierTasks(o.by.value))
 	if err != nil {
 		return err
 	}

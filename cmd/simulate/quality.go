@@ -155,15 +155,15 @@ func runQuality(ctx context.Context, c *console.Console, o *qualityOptions, args
 		return err
 	}
 	defer s.Close()
-	trials, err := measure(ctx, c, s, &o.measure, layouts, tasks)
+	trials, err := o.measure.run(ctx, c, s, layouts, tasks)
 	if err != nil {
 		return err
 	}
 	return o.output.emit(c, &view.Quality{Made: made(c), Subject: s, Tasks: tasks, Trials: trials})
 }
 
-// measure runs every combination, with progress.
-func measure(ctx context.Context, c *console.Console, s *trial.Subject, f *measureFlags, layouts []string, tasks []quality.Task) ([]*trial.Trial, error) {
+// run measures every combination, with progress.
+func (f *measureFlags) run(ctx context.Context, c *console.Console, s *trial.Subject, layouts []string, tasks []quality.Task) ([]*trial.Trial, error) {
 	named, err := readLayouts(c, layouts, s.Model)
 	if err != nil {
 		return nil, err

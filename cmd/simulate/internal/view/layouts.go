@@ -1,6 +1,11 @@
 package view
 
-import "anelab/cmd/simulate/internal/texttab"
+import (
+	"strings"
+
+	"anelab/attention"
+	"anelab/cmd/simulate/internal/texttab"
+)
 
 // NamedLayout is a preset as it comes out on a model.
 type NamedLayout struct {
@@ -29,6 +34,7 @@ func (r *Layouts) Page(p *texttab.Page) {
 	p.Table(t)
 	p.Gap()
 	p.Line("Your own: chunks of layers between bars, the head in the last one. Settings follow: w=int4g32 per chunk, attn=… and context=… at the end.")
+	p.Line("attn=POLICY is for all full layers, @9 attn=POLICY for one: %s. Behind a slash, how rows are stored: full/int8, full/kivi:2, full/palu:128, full/like:4.", strings.Join(attention.Examples(), ", "))
 }
 
 // Document is the list.
