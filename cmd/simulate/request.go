@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -62,7 +64,7 @@ wide, and every part names what it rests on.`,
 	f.IntVar(&o.drafts, "drafts", 0, "tokens drafted per cycle (default 0: plain decode)")
 	f.IntVar(&o.width, "width", 1, "candidates per drafted position; 1 is a chain")
 	f.Float64Var(&o.draftMs, "draft-time", 0, "`MS` per cycle that the drafter takes")
-	f.Var(&o.accept, "accept", "chance that each drafted position is accepted; the last one holds for all further")
+	f.Var(&o.accept, "accept", "chance that each drafted position is accepted; the last one holds for all further; or the JSON of simulate draft")
 	f.BoolVar(&o.replay, "write-through", false, "verify writes rejected rows into the caches: accepted tokens are computed again")
 	o.output.add(cmd, "text", "json", "csv", "markdown")
 	return cmd
@@ -79,17 +81,41 @@ func (r *rates) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Set reads 0.7,0.5.
+// Set reads 0.7,0.5, or the acceptance that simulate draft wrote as JSON.
 func (r *rates) Set(text string) error {
+	if strings.HasSuffix(text, ".json") {
+		return r.read(text)
+	}
 	var all rates
 	for _, part := range strings.Split(text, ",") {
 		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || !(x >= 0 && x <= 1) {
-			return fmt.Errorf("want chances from 0 to 1, such as 0.7,0.5")
+			return fmt.Errorf("want chances from 0 to 1, such as 0.7,0.5, or the JSON of simulate draft")
 		}
 		all = append(all, x)
 	}
 	*r = all
+	return nil
+}
+
+// read takes the acceptance of a measured profile.
+func (r *rates) read(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return reason(err)
+	}
+	var measured struct {
+		Acceptance []float64 `json:"acceptance"`
+	}
+	if err := json.Unmarshal(text, &measured); err != nil || len(measured.Acceptance) == 0 {
+		return fmt.Errorf("no acceptance in it; want the result of simulate draft --format json")
+	}
+	for _, x := range measured.Acceptance {
+		if !(x >= 0 && x <= 1) {
+			return fmt.Errorf("acceptance %v; want chances from 0 to 1", x)
+		}
+	}
+	*r = measured.Acceptance
 	return nil
 }
 

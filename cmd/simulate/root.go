@@ -23,6 +23,7 @@ const intro = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural
   calibrate, transfer  fit the cost model to measurements, show what it misses
   verify               chunked = whole = golden, tensor by tensor
   quality, heads       what a layout does to recall; which heads may stream
+  draft                decode with drafts: how many are accepted, whose tokens
   frontier             predicted tok/s against measured quality
   pack, bench          write a model in 4 bits, time it on this machine
   inspect, palettize   what a Core ML model holds; its weights in few bits
@@ -55,7 +56,7 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("simulate {{.Version}}\n")
 	root.SetHelpCommand(newHelpCmd(root))
-	root.AddCommand(newPlanCmd(c), newRequestCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newTransferCmd(c), newVerifyCmd(c), newQualityCmd(c), newHeadsCmd(c), newFrontierCmd(c),
+	root.AddCommand(newPlanCmd(c), newRequestCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newTransferCmd(c), newVerifyCmd(c), newQualityCmd(c), newHeadsCmd(c), newFrontierCmd(c), newDraftCmd(c),
 		newPackCmd(c), newBenchCmd(c), newInspectCmd(c), newPalettizeCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
 	root.InitDefaultHelpCmd()
 	return root

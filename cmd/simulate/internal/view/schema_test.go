@@ -37,6 +37,7 @@ var documents = map[string]struct {
 	"check":          {"simulate check --format json", (&Check{}).Document()},
 	"quality":        {"simulate quality --format json", qualityDocument{}},
 	"heads":          {"simulate heads --format json", headsDocument{}},
+	"draft":          {"simulate draft --format json", draftDocument{}},
 	"frontier":       {"simulate frontier --format json", frontierDocument{}},
 }
 
