@@ -65,6 +65,20 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// layoutOrModels wants one layout, or Core ML models.
+func layoutOrModels(cmd *cobra.Command, args []string) error {
+	models, err := areCoreModels(args)
+	if models || err != nil {
+		return err
+	}
+	return layoutArgs(1)(cmd, args)
+}
+
+// addFunction declares which function of a model is meant.
+func addFunction(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "function", "", "of packages: the `NAME` of the function to look at (default: the package's default)")
+}
+
 // completeModels completes arguments with folders: models are ones.
 func completeModels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"mlpackage", "mlmodelc"}, cobra.ShellCompDirectiveFilterFileExt | cobra.ShellCompDirectiveFilterDirs

@@ -19,30 +19,40 @@ type planOptions struct {
 	subject  subjectFlags
 	workload workloadFlags
 	layout   string
+	function string
 }
 
 func newPlanCmd(c *console.Console) *cobra.Command {
 	o := &planOptions{}
 	cmd := &cobra.Command{
-		Use:   "plan LAYOUT",
+		Use:   "plan LAYOUT | PACKAGE…",
 		Short: "Price one layout: its chunks, where time goes, tok/s with a range",
 		Long: `Price one decode step of a layout on a device.
 
 LAYOUT is text, a preset such as @3way, a .yaml or .json file, or - for standard
-input. Layers are inclusive, the last chunk has the head.`,
+input. Layers are inclusive, the last chunk has the head.
+
+PACKAGEs (.mlpackage, .mlmodelc) are the chunks of any decoder in the order in
+which they are called; the plan is made of their own ops, weights and ports.
+Work that no term prices is named and widens the range.`,
 		Example: `  simulate plan 'L0-7 | L8-24 | L25-34+head' --context 2048
   simulate plan @4way --context 8k --format json
   simulate plan 'L0-14 | L15-34+head w=int4g16' --device mac
-  simulate plan @3way --explain`,
-		Args:              layoutArgs(1),
+  simulate plan @3way --explain
+  simulate plan chunk1.mlpackage chunk2.mlpackage chunk3.mlpackage`,
+		Args:              layoutOrModels,
 		ValidArgsFunction: completeLayouts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isCoreModel(args[0]) {
+				return runPlanOfPackages(c, o, args)
+			}
 			o.layout = args[0]
 			return runPlan(cmd.Context(), c, o)
 		},
 	}
 	o.subject.add(cmd)
 	o.workload.add(cmd)
+	addFunction(cmd, &o.function)
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show the sum term by term, each constant with its source")
 	o.output.add(cmd, "text", "json", "csv", "markdown", "benchstat")
 	return cmd
@@ -57,12 +67,43 @@ func runPlan(_ context.Context, c *console.Console, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	r := &view.Plan{Made: made(c), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
+	return o.show(c, &s, &view.Plan{Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())})
+}
+
+// runPlanOfPackages prices what packages say of themselves.
+func runPlanOfPackages(c *console.Console, o *planOptions, paths []string) error {
+	if len(o.workload.context.values) > 0 {
+		return usagef("--context is compiled into packages: they say it themselves")
+	}
+	s, err := o.subject.resolve(c)
+	if err != nil {
+		return err
+	}
+	p, err := openPrograms(paths, o.function)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	r, err := p.reading(&s)
+	if err != nil {
+		return err
+	}
+	warn(c, r.Notes)
+	w := o.workload.workload()
+	w.KV = p.kvForm()
+	prediction := anesim.Predict(r.Plan, s.device, w)
+	prediction.Widen(unpriced(r))
+	return o.show(c, &s, &view.Plan{Plan: r.Plan, Prediction: prediction})
+}
+
+// show adds what timers said, and writes the result.
+func (o *planOptions) show(c *console.Console, s *subject, r *view.Plan) error {
+	r.Made, r.Source = made(c), s.source()
 	rows, err := embeddedRows()
 	if err != nil {
 		return err
 	}
-	timed.Rows(rows).Fill(&r.Prediction, plan, &s.device, s.modelName)
+	timed.Rows(rows).Fill(&r.Prediction, r.Plan, &s.device, s.modelName)
 	warn(c, r.Prediction.Warnings)
 	if o.explain {
 		return o.output.emit(c, s.explain(r, o.workload.workload()))

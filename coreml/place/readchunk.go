@@ -158,8 +158,8 @@ func (r *chunkReader) enter(number string) {
 	r.layer = r.addLayer()
 	r.layers[number] = r.layer
 	n, _ := strconv.Atoi(number)
-	if first := r.layer - r.Lo; n != first && n != r.layer {
-		r.notes = append(r.notes, fmt.Sprintf("%s: layer %s of the names is counted as layer %d", r.f.Name, number, r.layer))
+	if first := r.layer - r.Lo; n != first && n != r.layer && len(r.notes) == 0 {
+		r.notes = append(r.notes, fmt.Sprintf("%s: layers are counted in the order of the program; layer %s of the names is layer %d", r.f.Name, number, r.layer))
 	}
 }
 

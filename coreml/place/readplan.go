@@ -64,6 +64,10 @@ func (r *Reading) finish() {
 	if p.Layout.QueryTokens == 1 {
 		p.Layout.QueryTokens = 0
 	}
+	if p.Context == 0 {
+		p.Context = 1
+		r.Notes = append(r.Notes, "no attention was found: context taken as 1")
+	}
 	if p.Context != chunking.DefaultContext {
 		p.Layout.Context = p.Context
 	}
@@ -82,6 +86,7 @@ func (r *Reading) finish() {
 		p.Layout.Cuts = append(p.Layout.Cuts, cut)
 	}
 	p.Model.Config.NumHiddenLayers = len(layers)
+	r.known()
 }
 
 // totalsOf sums a chunk.

@@ -2,9 +2,11 @@ package view
 
 import (
 	"fmt"
+	"slices"
 
 	"anelab/anesim"
 	"anelab/cmd/simulate/internal/texttab"
+	placing "anelab/coreml/place"
 )
 
 // Check is what stands against a layout.
@@ -16,10 +18,19 @@ type Check struct {
 	Excerpt  string // the place in the layout, when the model itself refuses it
 	Findings []anesim.Finding
 	Limits   []anesim.LimitRecord // everything that is known, to explain; nil without
+
+	Placements []*placing.Placement // of every program; nil where the model itself refuses
+	Every      Every
+	Packages   bool // programs are real ones: their placement is part of the answer
 }
 
 // Refused reports whether the answer is no.
-func (r *Check) Refused() bool { return anesim.Refused(r.Findings) }
+func (r *Check) Refused() bool { return anesim.Refused(r.Findings) || r.Packages && !r.placed() }
+
+// placed reports whether few enough ops of every program are off the engine.
+func (r *Check) placed() bool {
+	return !slices.ContainsFunc(r.Placements, func(at *placing.Placement) bool { return !at.Passes() })
+}
 
 // Page lists findings, worst first, each with its evidence, and answers.
 func (r *Check) Page(p *texttab.Page) {
@@ -45,6 +56,10 @@ func (r *Check) Page(p *texttab.Page) {
 			}
 		}
 		p.Table(t)
+	}
+	if len(r.Placements) > 0 {
+		p.Gap()
+		placements(p, r.Placements, r.Every)
 	}
 	p.Gap()
 	if len(r.Limits) > 0 {
@@ -108,6 +123,8 @@ func (r *Check) answer(p *texttab.Page) {
 		p.No("no: %s does not allow this layout", r.Source.Model)
 	case counts[anesim.VerdictNo] > 0:
 		p.No("no: %s does not run this layout as planned", r.Source.Device)
+	case r.Packages && !r.placed():
+		p.No("no: more than 5 %% of the ops of a program would be off the Neural Engine")
 	case counts[anesim.VerdictWarning] > 0:
 		p.Yes("yes, with %s: nothing known keeps %s from running it", plural(counts[anesim.VerdictWarning], "warning"), r.Source.Device)
 	default:
@@ -130,7 +147,9 @@ func (r *Check) Document() any {
 		OK       bool                 `json:"ok"`
 		Findings []anesim.Finding     `json:"findings"`
 		Limits   []anesim.LimitRecord `json:"limits"` // with --explain
-	}{r.Made, r.Source, r.Layout, r.Context, !r.Refused(), append([]anesim.Finding{}, r.Findings...), append([]anesim.LimitRecord{}, r.Limits...)}
+		Placed   []placementDocument  `json:"placement"`
+	}{r.Made, r.Source, r.Layout, r.Context, !r.Refused(), append([]anesim.Finding{}, r.Findings...), append([]anesim.LimitRecord{}, r.Limits...),
+		placementDocuments(r.Placements)}
 }
 
 // Header of the records.
