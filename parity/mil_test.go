@@ -3,13 +3,16 @@ package parity_test
 import (
 	"context"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"anelab/coreml/interp"
 	"anelab/coreml/mil"
+	"anelab/coreml/miltext"
 	"anelab/coreml/mlpackage"
+	"anelab/internal/checkpoint/converted"
 	"anelab/internal/checkpoint/safetensors"
 	"anelab/internal/shareddata"
 	"anelab/parity"
@@ -164,4 +167,37 @@ func TestProgramsThatCannotRun(t *testing.T) { // hand
 	m.Function = "prefill"
 	_, err = parity.ComparePrograms(context.Background(), m, m, parity.ProgramCall{}, parity.ProgramSettings{})
 	require.ErrorIs(t, err, interp.ErrFunction)
+}
+
+// asText writes a package in the form that Apple's compiler leaves, as far as a program needs it: text and weights.
+func asText(t *testing.T, pkg string) string {
+	p, err := mlpackage.Open(pkg)
+	require.NoError(t, err)
+	defer p.Close()
+	folder := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(pkg), ".mlpackage")+".mlmodelc")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "weights"), 0o755))
+	var text strings.Builder
+	require.NoError(t, miltext.Print(&text, p.Program, miltext.DialectOf(p.Program)))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "model.mil"), []byte(text.String()), 0o644))
+	weights, err := os.ReadFile(filepath.Join(pkg, "Data", "com.apple.CoreML", "weights", "weight.bin"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "weights", "weight.bin"), weights, 0o644))
+	return folder
+}
+
+// invariant: a program is the same in both forms, op by op.
+func TestTextFormIsThePackage(t *testing.T) {
+	for _, name := range []string{"gemma_mlp_block", "lut_w4_odd_count"} {
+		pkg, tensors := milFixture(t, name, interp.FP16)
+		compiled, err := converted.OpenProgram(asText(t, filepath.Join(shareddata.ModuleRoot(t), "testdata", "coreml", "ops", name+".mlpackage")))
+		require.NoError(t, err)
+		defer compiled.Close()
+		m, err := interp.New(compiled.Program, interp.Options{Precision: interp.FP16})
+		require.NoError(t, err)
+		r, err := parity.ComparePrograms(context.Background(), parity.MIL{Label: "text", Model: m}, pkg, parity.ProgramCall{Inputs: tensors("a/in/")}, parity.ProgramSettings{})
+		require.NoError(t, err)
+		require.NoError(t, r.Err())
+		require.Equal(t, r.Compared, r.Identical)
+		require.Zero(t, r.OnlyGot+r.OnlyWant)
+	}
 }
