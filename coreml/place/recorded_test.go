@@ -24,9 +24,20 @@ type text struct {
 	costs   Costs
 }
 
-func placedTexts(t *testing.T) []text {
+// forTexts runs a test on the texts that come with the package, and on all that the shared data has.
+func forTexts(t *testing.T, test func(t *testing.T, texts []text)) {
+	t.Run("testdata", func(t *testing.T) {
+		paths, err := filepath.Glob(filepath.Join("testdata", "*.mil"))
+		require.NoError(t, err)
+		require.NotEmpty(t, paths)
+		test(t, readTexts(t, paths))
+	})
+	t.Run("shared", func(t *testing.T) { test(t, readTexts(t, shareddata.Cases(t, "coreml/miltext/analytics_*/*.mil"))) })
+}
+
+func readTexts(t *testing.T, paths []string) []text {
 	var all []text
-	for _, path := range shareddata.Cases(t, "coreml/miltext/analytics_*/*.mil") {
+	for _, path := range paths {
 		source, err := os.ReadFile(path)
 		require.NoError(t, err)
 		p, _, err := miltext.Parse(path, string(source))
@@ -42,9 +53,11 @@ func placedTexts(t *testing.T) []text {
 }
 
 // oracle: with the compiler's own estimates, its choice is a cheapest path in every text.
-func TestRecordedPlacementIsACheapestPath(t *testing.T) {
+func TestRecordedPlacementIsACheapestPath(t *testing.T) { forTexts(t, recordedIsCheapest) }
+
+func recordedIsCheapest(t *testing.T, texts []text) {
 	same, ops := 0, 0
-	for _, x := range placedTexts(t) {
+	for _, x := range texts {
 		require.Equal(t, DefaultCosts, x.costs, x.name)
 		var steps []Seconds
 		var chosen []Backend
@@ -66,9 +79,10 @@ func TestRecordedPlacementIsACheapestPath(t *testing.T) {
 }
 
 // oracle: where ops run and what the engine refuses, from the program alone, beside two that know nothing.
-func TestPlacementFromTheProgramAlone(t *testing.T) {
+func TestPlacementFromTheProgramAlone(t *testing.T) { forTexts(t, fromTheProgramAlone) }
+
+func fromTheProgramAlone(t *testing.T, texts []text) {
 	right, ane, ops, perfect := 0, 0, 0, 0
-	texts := placedTexts(t)
 	for _, x := range texts {
 		p := Predict(x.f, Options{})
 		require.Len(t, p.Ops, len(x.records), x.name)
@@ -99,7 +113,7 @@ func TestPlacementFromTheProgramAlone(t *testing.T) {
 // oracle: as above, each text with rates made of the other 45. What kept the engine from an op is not fitted: rules rest on the
 // public record besides the texts.
 func TestPlacementOfTextsLeftOut(t *testing.T) {
-	texts := placedTexts(t)
+	texts := readTexts(t, shareddata.Cases(t, "coreml/miltext/analytics_*/*.mil"))
 	all := fit(texts, "")
 	const madeOf = 46 // texts
 	for name, r := range shipped.rates {
@@ -177,9 +191,11 @@ func medians(at [backends][]float64) (r rate) {
 }
 
 // oracle: every refusal that the compiler gives a reason for has a rule, and the program alone shows the same rule.
-func TestRefusalsAreNamedWithTheirRule(t *testing.T) {
+func TestRefusalsAreNamedWithTheirRule(t *testing.T) { forTexts(t, refusalsAreNamed) }
+
+func refusalsAreNamed(t *testing.T, texts []text) {
 	named, same, missed, invented := map[Rule]int{}, 0, 0, 0
-	for _, x := range placedTexts(t) {
+	for _, x := range texts {
 		s, limits := scopeOf(x.f), Options{}.limits()
 		for _, r := range x.records {
 			message, got := r.Refusals["ane"], s.refuse(r.Op, limits)
@@ -209,9 +225,11 @@ func TestRefusalsAreNamedWithTheirRule(t *testing.T) {
 }
 
 // oracle: estimates made of the program against the compiler's.
-func TestEstimatesAgainstTheCompilers(t *testing.T) {
+func TestEstimatesAgainstTheCompilers(t *testing.T) { forTexts(t, estimatesAreClose) }
+
+func estimatesAreClose(t *testing.T, texts []text) {
 	close, all := 0, 0
-	for _, x := range placedTexts(t) {
+	for _, x := range texts {
 		s := scopeOf(x.f)
 		for _, r := range x.records {
 			got := s.seconds(r.Op, &shipped)
