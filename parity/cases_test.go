@@ -32,14 +32,6 @@ func op(kind, out string, t mil.Type, operands ...string) *mil.Op {
 	return o
 }
 
-func f16s(x ...float32) *mil.Value {
-	bits := make([]mil.F16, len(x))
-	for i, v := range x {
-		bits[i] = mil.F16(half.F32ToF16(v))
-	}
-	return mil.Vector(bits...)
-}
-
 func f16One(x float32) *mil.Value { return mil.Scalar(mil.F16(half.F32ToF16(x))) }
 
 func input(name string, shape ...int64) mil.Input {

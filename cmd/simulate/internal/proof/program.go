@@ -99,7 +99,7 @@ func RunProgram(ctx context.Context, s *ProgramSubject, progress func(step strin
 		r.Want = s.Want.Label
 	}
 	if s.Device != nil {
-		r.Got = "Core ML, by its report"
+		r.Got = "Core ML as reported"
 		if s.Expect == nil {
 			r.Want = s.Got.Label
 		}
