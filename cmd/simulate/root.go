@@ -57,7 +57,7 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetVersionTemplate("simulate {{.Version}}\n")
 	root.SetHelpCommand(newHelpCmd(root))
 	root.AddCommand(newPlanCmd(c), newRequestCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newTransferCmd(c), newVerifyCmd(c), newQualityCmd(c), newHeadsCmd(c), newFrontierCmd(c), newDraftCmd(c),
-		newPackCmd(c), newBenchCmd(c), newInspectCmd(c), newPalettizeCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
+		newPackCmd(c), newEmitCmd(c), newBenchCmd(c), newInspectCmd(c), newPalettizeCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
 	root.InitDefaultHelpCmd()
 	return root
 }

@@ -34,6 +34,7 @@ var documents = map[string]struct {
 	"ideas":          {"simulate ideas --format json", ideasDocument{}},
 	"inspect":        {"simulate inspect --format json", inspectDocument{}},
 	"palettize":      {"simulate palettize --format json", palettizeDocument{}},
+	"emit":         {"simulate emit --format json", emitDocument{}},
 	"check":          {"simulate check --format json", (&Check{}).Document()},
 	"quality":        {"simulate quality --format json", qualityDocument{}},
 	"heads":          {"simulate heads --format json", headsDocument{}},
