@@ -6,6 +6,7 @@ import (
 
 	"anelab/internal/format"
 	"anelab/internal/half"
+	"anelab/internal/kernel"
 )
 
 // Linear is a matrix of small integers with a scale per block, Core ML's constexpr_blockwise_shift_scale (spec coreml.md §4):
@@ -115,6 +116,10 @@ func (m *Linear) MulVec(y, x []float32) { mulVecRows(y, m, x) }
 // Row decodes row r.
 func (m *Linear) Row(dst []float32, r int) {
 	dst = dst[:m.cols]
+	if m.spec.Bits == 8 && m.spec.Integer == I8 && m.spec.Granularity == PerRow && m.spec.Scale == F32 && m.parts.Offset == nil {
+		kernel.DecodeI8(dst, m.parts.Data[r*m.cols:], m.parts.Scale[r])
+		return
+	}
 	first := 0
 	if m.spec.Granularity != PerTensor {
 		first = r * (m.cols / m.spec.Block)

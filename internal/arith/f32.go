@@ -71,16 +71,49 @@ func (j *linear32) Run(lo, hi int) {
 	}
 }
 
+// The elementwise operations of this mode round by nature: no rounding has to be called.
+
+func (a *f32) Add(y, p, q []float32) {
+	for i := range y {
+		y[i] = p[i] + q[i]
+	}
+}
+
+func (a *f32) Mul(y, p, q []float32) {
+	for i := range y {
+		y[i] = p[i] * q[i]
+	}
+}
+
+// Scale rounds the product of two float32 numbers once.
+func (a *f32) Scale(y, x []float32, c float64) {
+	k := float32(c)
+	for i, v := range x {
+		y[i] = v * k
+	}
+}
+
+func (a *f32) RoPE(x, cos, sin []float32) {
+	h := len(x) / 2
+	low, high, cosLow, cosHigh, sinLow, sinHigh := x[:h], x[h:2*h], cos[:h], cos[h:2*h], sin[:h], sin[h:2*h]
+	for i, lo := range low {
+		hi := high[i]
+		low[i] = float32(lo*cosLow[i]) - float32(hi*sinLow[i])
+		high[i] = float32(hi*cosHigh[i]) + float32(lo*sinHigh[i])
+	}
+}
+
 // RMSNorm sums squares in float64: cheap, and closer to the true value than any float32 order.
 func (a *f32) RMSNorm(y, x, gain []float32, n int, eps float64) {
 	for i := 0; i < len(x); i += n {
 		row, out := x[i:i+n], y[i:i+n]
 		r := float32(1 / math.Sqrt(kernel.Dot64(row, row)/float64(n)+eps))
+		if gain != nil {
+			kernel.MulGain(out, row, gain, r)
+			continue
+		}
 		for k, v := range row {
 			out[k] = v * r
-			if gain != nil {
-				out[k] *= gain[k]
-			}
 		}
 	}
 }
@@ -109,37 +142,57 @@ func (a *f32) Scores(s, q []float32, k swa.View, spans []swa.Span) {
 }
 
 func (a *f32) Softmax(p []float32, spans []swa.Span) {
-	kernel.ExpShift(p, p, a.Max(p))
-	sum := float32(sumByPosition(p, spans))
-	for i := range p {
-		p[i] /= sum
-	}
+	kernel.ExpShift(p, p, kernel.Max(p))
+	kernel.Divide(p, p, float32(sumByPosition(p, spans)))
 }
 
+// Mix adds rows one by one, those of fp16 where they lie.
 func (a *f32) Mix(o, p []float32, v swa.View, spans []swa.Span) {
-	d, n := v.Dim(), swa.Count(spans)
-	buf := rowBuffer(4 * d)
-	defer rowBuffers.Put(buf)
-	rows, at := (*buf)[:4*d], 0
+	d, n, at := v.Dim(), swa.Count(spans), 0
 	clear(o)
 	for _, span := range spans {
-		for pos := span.Lo; pos < span.Hi; pos += 4 {
-			count := min(4, span.Hi-pos)
-			v.Load(rows, pos, count)
-			clear(rows[count*d:])
-			for h := range len(o) / d {
-				var w [4]float32
-				copy(w[:count], p[h*n+at:])
-				kernel.Axpy4(o[h*d:(h+1)*d], rows, d, &w)
+		for pos := span.Lo; pos < span.Hi; {
+			rows, stride, count := v.Halves(pos, span.Hi-pos)
+			if count > 0 {
+				kernel.MixHalves(o, p[at:], rows, kernel.Mixing{Heads: len(o) / d, Columns: d, Width: d, Positions: n, Rows: count, Stride: stride})
+			} else {
+				count = min(4, span.Hi-pos)
+				mixLoaded(o, p[at:], v, [3]int{pos, count, n})
 			}
-			at += count
+			pos, at = pos+count, at+count
 		}
 	}
 }
 
-func (a *f32) SoftCap(y, x []float32, limit float64) {
-	l := float32(limit)
-	for i, v := range x {
-		y[i] = a.tanh(v/l) * l
+// mixLoaded adds up to four rows of any kind; at is the first position, their number, and the numbers from one head of p to the next.
+func mixLoaded(o, p []float32, v swa.View, at [3]int) {
+	d, count := v.Dim(), at[1]
+	buf := rowBuffer(4 * d)
+	defer rowBuffers.Put(buf)
+	rows := (*buf)[:4*d]
+	v.Load(rows, at[0], count)
+	clear(rows[count*d:])
+	for h := range len(o) / d {
+		var w [4]float32
+		copy(w[:count], p[h*at[2]:])
+		kernel.Axpy4(o[h*d:(h+1)*d], rows, d, &w)
 	}
 }
+
+// softCap32 shares the vocabulary among the cores.
+type softCap32 struct {
+	y, x  []float32
+	limit float32
+}
+
+var softCaps32 = sync.Pool{New: func() any { return new(softCap32) }}
+
+func (a *f32) SoftCap(y, x []float32, limit float64) {
+	j := softCaps32.Get().(*softCap32)
+	*j = softCap32{y: y, x: x, limit: float32(limit)}
+	a.pool.Do(len(x), 1<<13, j)
+	*j = softCap32{}
+	softCaps32.Put(j)
+}
+
+func (j *softCap32) Run(lo, hi int) { kernel.SoftCap(j.y[lo:hi], j.x[lo:hi], j.limit) }

@@ -87,17 +87,13 @@ func (a *rounded) Max(x []float32) float32 {
 
 func (a *rounded) Sum(x []float32) float32 {
 	var l kernel.Lanes
-	for i, v := range x {
-		l[i&7] += float64(v)
-	}
+	l.AddLanes(x, 0)
 	return a.narrow(l.Sum())
 }
 
 func (a *rounded) LayerNorm(y, x []float32, eps float64) {
 	var l, sq kernel.Lanes
-	for i, v := range x {
-		l[i&7] += float64(v)
-	}
+	l.AddLanes(x, 0)
 	mean := l.Sum() / float64(len(x))
 	for i, v := range x {
 		d := float64(v) - mean
@@ -227,12 +223,10 @@ func (a *rounded) Mix(o, p []float32, v swa.View, spans []swa.Span) {
 // sumByPosition adds p in the canonical structure, lane = absolute position mod 8.
 func sumByPosition(p []float32, spans []swa.Span) float64 {
 	var l kernel.Lanes
-	i := 0
 	for _, span := range spans {
-		for pos := span.Lo; pos < span.Hi; pos++ {
-			l[pos&7] += float64(p[i])
-			i++
-		}
+		n := span.Len()
+		l.AddLanes(p[:n], span.Lo)
+		p = p[n:]
 	}
 	return l.Sum()
 }

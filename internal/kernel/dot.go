@@ -53,12 +53,24 @@ func (l *Lanes) Sum() float64 {
 	return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }
 
-// Dot64 is Σ x[i]·y[i] in the canonical structure. Products of two 16-bit numbers are exact in float64.
+// Dot64 is Σ x[i]·y[i] in the canonical structure. Products of two float32 numbers are exact in float64, so a fused product and sum gives
+// the same bits.
 func Dot64(x, y []float32) float64 {
 	y = y[:len(x)]
+	var l Lanes
+	n := len(x) &^ 7
+	if n > 0 && !dotLanesFast(&l, x[:n], y[:n]) {
+		dotLanesGo(&l, x[:n], y[:n])
+	}
+	for k := range len(x) - n {
+		l[k] += float64(float64(x[n+k]) * float64(y[n+k]))
+	}
+	return l.Sum()
+}
+
+func dotLanesGo(l *Lanes, x, y []float32) {
 	var l0, l1, l2, l3, l4, l5, l6, l7 float64
-	i := 0
-	for ; i+8 <= len(x); i += 8 {
+	for i := 0; i < len(x); i += 8 {
 		a, b := x[i:i+8:i+8], y[i:i+8:i+8]
 		l0 += float64(float64(a[0]) * float64(b[0]))
 		l1 += float64(float64(a[1]) * float64(b[1]))
@@ -69,9 +81,5 @@ func Dot64(x, y []float32) float64 {
 		l6 += float64(float64(a[6]) * float64(b[6]))
 		l7 += float64(float64(a[7]) * float64(b[7]))
 	}
-	l := Lanes{l0, l1, l2, l3, l4, l5, l6, l7}
-	for k := range len(x) - i {
-		l[k] += float64(float64(x[i+k]) * float64(y[i+k]))
-	}
-	return l.Sum()
+	*l = Lanes{l0, l1, l2, l3, l4, l5, l6, l7}
 }

@@ -228,26 +228,36 @@ func axpy4AVX512(y, x *float32, stride int, p *float32, n int)
 func axpy4AVX2(y, x *float32, stride int, p *float32, n int)
 
 func expShiftFast(y, x []float32, m float32) bool {
-	if active != avx512 {
-		return false
+	switch active.dense() {
+	case avx512:
+		expShiftAVX512(&y[0], &x[0], m, len(x), &expConstants[0])
+	case avx2:
+		expShiftAVX2(&y[0], &x[0], m, len(x), &expConstants[0])
 	}
-	expShiftAVX512(&y[0], &x[0], m, len(x), &expConstants[0])
-	return true
+	return active != generic
 }
 
 //go:noescape
 func expShiftAVX512(y, x *float32, m float32, n int, constants *float32)
 
+//go:noescape
+func expShiftAVX2(y, x *float32, m float32, n int, constants *float32)
+
 func geluMulFast(y, x, z []float32) bool {
-	if active != avx512 {
-		return false
+	switch active.dense() {
+	case avx512:
+		geluMulAVX512(&y[0], &x[0], &z[0], len(x), &expConstants[0])
+	case avx2:
+		geluMulAVX2(&y[0], &x[0], &z[0], len(x), &expConstants[0])
 	}
-	geluMulAVX512(&y[0], &x[0], &z[0], len(x), &expConstants[0])
-	return true
+	return active != generic
 }
 
 //go:noescape
 func geluMulAVX512(y, x, z *float32, n int, constants *float32)
+
+//go:noescape
+func geluMulAVX2(y, x, z *float32, n int, constants *float32)
 
 func sumStreamsFast(b []byte) (uint64, bool) {
 	if active != avx512 {
@@ -282,14 +292,8 @@ func decodeFast(f format, dst []float32, src []byte) bool {
 // tiles walks x in blocks of `most` rows and then one by one.
 func rows32AVX512(y, w, x []float32, n, t int) {
 	i := 0
-	var tile [16]float32
 	for ; i+4 <= t; i += 4 {
-		tile32x4AVX512(&tile[0], &w[0], &x[i*n], n, n, n)
-		for c := range 4 {
-			for r := range 4 {
-				y[(i+c)*4+r] = tile[r*4+c]
-			}
-		}
+		tile32x4AVX512(&y[i*4], &w[0], &x[i*n], n, n, n)
 	}
 	for ; i < t; i++ {
 		tile32x1AVX512(&y[i*4], &w[0], &x[i*n], n, n, n)
@@ -332,8 +336,8 @@ func rows64AVX2(y []float64, w, x []float32, n, t int) {
 	}
 }
 
-// The tiles: y[r·c + t] = Σ w[r][i]·x[t][i] for 4 weight rows and c activation rows; strides in elements. A dot product's lane
-// structure is the same in every tile of a path.
+// The tiles: y[r·c + t] = Σ w[r][i]·x[t][i] for 4 weight rows and c activation rows, y[4t + r] for tile32x4AVX512; strides in elements. A
+// dot product's lane structure is the same in every tile of a path.
 
 //go:noescape
 func tile32x4AVX512(y, w, x *float32, wStride, xStride, n int)

@@ -18,3 +18,12 @@ func gemm4Fast(tile *[gemmInputs * 2 * GroupRows]float32, m *Palette4, x *Digits
 	return false
 }
 func gemv4WideFast(y []float64, m *Palette4, x []float64, g int) bool { return false }
+
+func dotLanesFast(l *Lanes, x, y []float32) bool                     { return false }
+func sumLanesFast(l *Lanes, x []float32) bool                        { return false }
+func mulGainFast(y, x, gain []float32, r float32) bool               { return false }
+func divideFast(y, x []float32, c float32) bool                      { return false }
+func maxOfFast(y *[16]float32, x []float32) bool                     { return false }
+func decodeI8Fast(dst []float32, src []byte, scale float32) bool     { return false }
+func softCapFast(y, x []float32, limit float32) bool                 { return false }
+func mixFast(o, p []float32, v []uint16, m Mixing) (heads, cols int) { return 0, 0 }

@@ -102,12 +102,13 @@ func GELUMul(y, x, z []float32) {
 const rootTwoOverPi = 0x1.9884533d43651p-1
 
 // expConstants are what the vector exponential reads: 1/ln 2, ln 2 in two parts, coefficients from r⁶ down to r², the range, one,
-// and the two constants of GELU.
-var expConstants = [13]float32{
+// the two constants of GELU, and what SoftCap needs: −2, the border below which a polynomial serves, its coefficients.
+var expConstants = [20]float32{
 	0x1.715476p+0, 0x1.62e4p-1, 0x1.7f7d1cp-20,
 	1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2,
 	-104, 88.7, 1,
 	-2 * rootTwoOverPi, -2 * rootTwoOverPi * 0.044715,
+	-2, 0.35, -1382.0 / 155925, 62.0 / 2835, -17.0 / 315, 2.0 / 15, -1.0 / 3,
 }
 
 // digitConstants are the greatest integer, the weight of a high digit, the bits of the least peak, and the order of an octet's

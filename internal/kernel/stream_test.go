@@ -158,6 +158,7 @@ func TestExpShiftAndGELUMul(t *testing.T) { // oracle: float64 math
 		inf = append(inf, make([]float32, 14)...)
 		ExpShift(inf, inf, 0)
 		require.Zero(t, inf[0])
+		require.True(t, math.IsNaN(float64(inf[1])))
 	})
 }
 

@@ -49,7 +49,7 @@ func (t tile) step() int {
 var wRegs, xRegs = []string{"R8", "R9", "R10", "R11"}, []string{"R12", "R13", "DI", "BX"}
 
 func (t tile) emit(a *asm) {
-	a.text("y[r·c+t] = Σ w[r][i]·x[t][i]", t.name(), 48)
+	a.text("Σ w[r][i]·x[t][i]", t.name(), 48)
 	a.op("MOVQ y+0(FP), SI")
 	a.op("MOVQ w+8(FP), R8")
 	a.op("MOVQ x+16(FP), R12")
@@ -227,6 +227,10 @@ func (t tile) body2Wide(a *asm, tail bool) {
 
 // reduce folds every accumulator along the fixed tree and stores the sums.
 func (t tile) reduce(a *asm) {
+	if t.isa == "AVX512" && !t.wide && t.x == 4 {
+		t.reduceAll(a)
+		return
+	}
 	for r := range 4 {
 		for c := range t.x {
 			n := r*t.x + c
@@ -237,6 +241,29 @@ func (t tile) reduce(a *asm) {
 			}
 		}
 	}
+}
+
+// reduceAll folds 16 accumulators at once: every step adds the halves of two vectors, the same pairs as reduceNarrow does one by one.
+// Lane l of the result holds column l of all rows, y[t][r].
+func (t tile) reduceAll(a *asm) {
+	order := make([]int, 16)
+	for i := range order {
+		order[i] = i
+	}
+	for _, step := range []struct {
+		low, high string
+	}{{"VSHUFF64X2 $0x44,", "VSHUFF64X2 $0xee,"}, {"VSHUFF64X2 $0x88,", "VSHUFF64X2 $0xdd,"}, {"VUNPCKLPD", "VUNPCKHPD"}, {"VSHUFPS $0x88,", "VSHUFPS $0xdd,"}} {
+		var next []int
+		for i := 0; i < len(order); i += 2 {
+			x, y := order[i], order[i+1]
+			a.op("%s Z%d, Z%d, Z30", step.low, y, x)
+			a.op("%s Z%d, Z%d, Z31", step.high, y, x)
+			a.op("VADDPS Z31, Z30, Z%d", x)
+			next = append(next, x)
+		}
+		order = next
+	}
+	a.op("VMOVUPS Z%d, (SI)", order[0])
 }
 
 func (t tile) reduceWide(a *asm, r, c, n int) {

@@ -17,7 +17,8 @@ import (
 func main() {
 	dir := flag.String("dir", ".", "directory of package kernel")
 	flag.Parse()
-	for name, emit := range map[string]func(*asm){"dense_amd64.s": dense, "axpy_amd64.s": axpy, "palette_amd64.s": palette, "palette2_amd64.s": palette2, "stream_amd64.s": stream, "neon_arm64.s": neon} {
+	for name, emit := range map[string]func(*asm){"dense_amd64.s": dense, "axpy_amd64.s": axpy, "palette_amd64.s": palette, "palette2_amd64.s": palette2, "stream_amd64.s": stream, "neon_arm64.s": neon,
+		"vector_amd64.s": vector, "attention_amd64.s": attention} {
 		a := &asm{}
 		a.header()
 		emit(a)

@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // stream emits kernels that walk vectors once: digits of the integer kernels, half-precision stores, the mix of four rows,
 // exponential and GELU.
 func stream(a *asm) {
@@ -8,8 +10,10 @@ func stream(a *asm) {
 	encodeF16(a, "AVX2")
 	axpy4(a, "AVX512")
 	axpy4(a, "AVX2")
-	expShift(a)
-	gelu(a)
+	for _, s := range both {
+		expShift(a, s)
+		gelu(a, s)
+	}
 	sumStreams(a)
 	pause(a)
 }
@@ -118,10 +122,11 @@ func axpy4(a *asm, isa string) {
 	a.op("RET")
 }
 
-// expBody turns Z0 into e^Z0 with the constants in Z16–Z25: clamp, split off the power of two, a polynomial of degree 6 in the rest.
+// expBody turns Z0 into e^Z0 with the constants in Z16–Z25: clamp, split off the power of two, a polynomial of degree 6 in the rest. The
+// order of the operands of the clamp lets a NaN through.
 func expBody(a *asm) {
-	a.op("VMAXPS Z24, Z0, Z0")
-	a.op("VMINPS Z25, Z0, Z0")
+	a.op("VMAXPS Z0, Z24, Z0")
+	a.op("VMINPS Z0, Z25, Z0")
 	a.op("VMULPS Z16, Z0, Z1")
 	a.op("VRNDSCALEPS $0, Z1, Z1") // k
 	a.op("VFNMADD231PS Z17, Z1, Z0")
@@ -142,57 +147,92 @@ func loadExp(a *asm) {
 	}
 }
 
+// expBody2 is expBody for AVX2: constants at R10, and the power of two in two halves, so that small results are rounded once.
+func expBody2(a *asm) {
+	c := func(i int) string { return fmt.Sprintf("VBROADCASTSS %d(R10), Y15", 4*i) }
+	a.op(c(8))
+	a.op("VMAXPS Y0, Y15, Y0")
+	a.op(c(9))
+	a.op("VMINPS Y0, Y15, Y0")
+	a.op(c(0))
+	a.op("VMULPS Y15, Y0, Y1")
+	a.op("VROUNDPS $0, Y1, Y1") // k
+	a.op(c(1))
+	a.op("VFNMADD231PS Y15, Y1, Y0")
+	a.op(c(2))
+	a.op("VFNMADD231PS Y15, Y1, Y0") // r
+	a.op("VBROADCASTSS 12(R10), Y2")
+	for _, i := range []int{4, 5, 6, 7, 10, 10} {
+		a.op(c(i))
+		a.op("VFMADD213PS Y15, Y0, Y2")
+	}
+	a.op("VCVTPS2DQ Y1, Y1")
+	a.op("VPSRAD $1, Y1, Y14")
+	a.op("VPSUBD Y14, Y1, Y1")
+	a.op("VPCMPEQD Y13, Y13, Y13")
+	a.op("VPSRLD $25, Y13, Y13") // 127
+	for _, half := range []int{14, 1} {
+		a.op("VPADDD Y13, Y%d, Y%d", half, half)
+		a.op("VPSLLD $23, Y%d, Y%d", half, half)
+		a.op("VMULPS Y%d, Y2, Y2", half)
+	}
+	a.op("VMOVAPS Y2, Y0")
+}
+
+// exponential emits e^Y0 or e^Z0 in place.
+func (s simd) exponential(a *asm) {
+	if s.isa == "AVX2" {
+		expBody2(a)
+	} else {
+		expBody(a)
+	}
+}
+
 // expShift emits y[i] = e^(x[i]−m).
-func expShift(a *asm) {
-	a.text("y[i] = exp(x[i]-m), n a multiple of 16", "expShiftAVX512", 40)
+func expShift(a *asm, s simd) {
+	a.text("y[i] = exp(x[i]-m), n a multiple of 16", "expShift"+s.isa, 40)
 	a.op("MOVQ y+0(FP), DI")
 	a.op("MOVQ x+8(FP), SI")
-	a.op("VBROADCASTSS m+16(FP), Z10")
+	a.op("VBROADCASTSS m+16(FP), %s10", s.v)
 	a.op("MOVQ n+24(FP), CX")
 	a.op("MOVQ constants+32(FP), R10")
-	loadExp(a)
-	a.label("loop")
-	a.op("VMOVUPS (SI), Z0")
-	a.op("VSUBPS Z10, Z0, Z0")
-	expBody(a)
-	a.op("VMOVUPS Z0, (DI)")
-	a.op("ADDQ $64, SI")
-	a.op("ADDQ $64, DI")
-	a.op("SUBQ $16, CX")
-	a.op("JNZ loop")
-	a.op("VZEROUPPER")
-	a.op("RET")
+	if s.isa == "AVX512" {
+		loadExp(a)
+	}
+	a.walk(s.lanes, map[string]int{"SI": 4 * s.lanes, "DI": 4 * s.lanes}, func() {
+		a.op("VMOVUPS (SI), %s0", s.v)
+		a.op("VSUBPS %s10, %s0, %s0", s.v, s.v, s.v)
+		s.exponential(a)
+		a.op("VMOVUPS %s0, (DI)", s.v)
+	})
 }
 
 // gelu emits y[i] = x / (1 + e^(−2u)) · z[i] with u = √(2/π)(x + 0.044715x³): the tanh form, times the other branch of the MLP.
-func gelu(a *asm) {
-	a.text("y[i] = gelu(x[i])*z[i], n a multiple of 16", "geluMulAVX512", 40)
+func gelu(a *asm, s simd) {
+	a.text("y[i] = gelu(x[i])*z[i], n a multiple of 16", "geluMul"+s.isa, 40)
 	a.op("MOVQ y+0(FP), DI")
 	a.op("MOVQ x+8(FP), SI")
 	a.op("MOVQ z+16(FP), DX")
 	a.op("MOVQ n+24(FP), CX")
 	a.op("MOVQ constants+32(FP), R10")
-	loadExp(a)
-	a.op("VBROADCASTSS 44(R10), Z27") // −2√(2/π)
-	a.op("VBROADCASTSS 48(R10), Z28") // −2√(2/π)·0.044715
-	a.label("loop")
-	a.op("VMOVUPS (SI), Z3")
-	a.op("VMULPS Z3, Z3, Z0")
-	a.op("VMOVAPS Z27, Z4")
-	a.op("VFMADD231PS Z28, Z0, Z4")
-	a.op("VMULPS Z3, Z4, Z0")
-	expBody(a)
-	a.op("VADDPS Z26, Z0, Z0")
-	a.op("VDIVPS Z0, Z3, Z0")
-	a.op("VMULPS (DX), Z0, Z0")
-	a.op("VMOVUPS Z0, (DI)")
-	for _, r := range []string{"SI", "DX", "DI"} {
-		a.op("ADDQ $64, %s", r)
+	if s.isa == "AVX512" {
+		loadExp(a)
 	}
-	a.op("SUBQ $16, CX")
-	a.op("JNZ loop")
-	a.op("VZEROUPPER")
-	a.op("RET")
+	a.op("VBROADCASTSS 40(R10), %s7", s.v) // 1
+	a.op("VBROADCASTSS 44(R10), %s8", s.v) // −2√(2/π)
+	a.op("VBROADCASTSS 48(R10), %s9", s.v) // −2√(2/π)·0.044715
+	a.walk(s.lanes, map[string]int{"SI": 4 * s.lanes, "DX": 4 * s.lanes, "DI": 4 * s.lanes}, func() {
+		a.op("VMOVUPS (SI), %s3", s.v)
+		a.op("VMULPS %s3, %s3, %s0", s.v, s.v, s.v)
+		a.op("VMOVAPS %s8, %s4", s.v, s.v)
+		a.op("VFMADD231PS %s9, %s0, %s4", s.v, s.v, s.v)
+		a.op("VMULPS %s3, %s4, %s0", s.v, s.v, s.v)
+		s.exponential(a)
+		a.op("VADDPS %s7, %s0, %s0", s.v, s.v, s.v)
+		a.op("VDIVPS %s0, %s3, %s0", s.v, s.v, s.v)
+		a.op("VMULPS (DX), %s0, %s0", s.v, s.v)
+		a.op("VMOVUPS %s0, (DI)", s.v)
+	})
 }
 
 // sumStreams reads four quarters of memory at once, as a product of four groups of rows would, and adds them up.
