@@ -259,6 +259,44 @@ func FuzzParseSet(f *testing.F) {
 	})
 }
 
+func TestTextSet(t *testing.T) { // hand: 2 in front of every five; the rest of one token is left out
+	set, err := NewTextSet([]int{2}, []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, 6)
+	require.NoError(t, err)
+	require.Equal(t, []Sequence{{Tokens: []int{2, 10, 11, 12, 13, 14}}, {Tokens: []int{2, 15, 16, 17, 18, 19}}}, set.Sequences)
+	other, err := NewTextSet([]int{2}, []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 20}, 6)
+	require.NoError(t, err)
+	require.NotEqual(t, set.Sum, other.Sum)
+	_, err = NewTextSet([]int{2}, []int{10, 11}, 6)
+	require.ErrorContains(t, err, "2 tokens, want at least one sequence of 6")
+	_, err = NewTextSet([]int{2}, []int{10, 11}, 1)
+	require.Error(t, err)
+}
+
+func TestResultsAreBoundToTheirUnit(t *testing.T) { // invariant: read back what was written; anything else is refused
+	_, u := embedded(t)
+	r := Result{Unit: u, Sums: Sums{Sequences: 1, KL: 1.0 / 3}}
+	got, err := ParseResult("x", r.Encode(), u)
+	require.NoError(t, err)
+	require.Equal(t, r.Sums, got)
+	require.Regexp(t, "^[0-9a-f]{64}[.]json$", u.File())
+	other := u
+	other.First = 1
+	for _, data := range [][]byte{Result{Unit: other, Sums: r.Sums}.Encode(), r.Encode()[:200], append(r.Encode(), '{'), nil, Result{Unit: u}.Encode(), []byte(`{"unit": {"new": 1}}`)} {
+		_, err := ParseResult("x", data, u)
+		require.ErrorContains(t, err, "computed again", "%s", data)
+	}
+}
+
+func TestFlashIsFullPastSeveralBlocks(t *testing.T) { // invariant: 8 blocks of 64: every argmax, and no divergence to speak of
+	r, u := embedded(t)
+	u.Tasks = []Task{Agreement}
+	u.SetAttn(policies(t, "flash:64", full...))
+	s, err := r.Run(context.Background(), u)
+	require.NoError(t, err)
+	require.Equal(t, Count{512, 512}, s.Agree)
+	require.Less(t, s.Figures().KL, 1e-9)
+}
+
 func TestPasskeyText(t *testing.T) { // hand: head, filler with the pair in the middle, question; the sequence has 9 filler symbols
 	q := &Sequence{Tokens: []int{2, 16, 170, 171, 172, 3, 40, 100, 173, 174, 175, 176, 177, 178, 4, 40, 100}, Questions: []Question{{At: 15, Value: 7, Answer: 100, Distance: 8}}}
 	set := &Set{ScoreFrom: 160}

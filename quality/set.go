@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 
 	"anelab/internal/checkpoint/safetensors"
 	"anelab/internal/format"
@@ -76,6 +77,24 @@ func ParseSet(path string, data []byte) (*Set, error) {
 	sum := sha256.Sum256(data)
 	set.Sum = hex.EncodeToString(sum[:])
 	return set, set.check(path)
+}
+
+// NewTextSet cuts tokens of a text into sequences of so many, each behind the tokens that begin one. A shorter rest is left out. Every
+// token behind the beginning is scored.
+func NewTextSet(begin, tokens []int, length int) (*Set, error) {
+	step := length - len(begin)
+	if step < 1 || len(tokens) < step {
+		return nil, &format.Error{Field: "text", Got: fmt.Sprintf("%d tokens", len(tokens)), Want: fmt.Sprintf("at least one sequence of %d", length), Fix: "give a longer text or shorter sequences"}
+	}
+	set := &Set{}
+	h := sha256.New()
+	for at := 0; at+step <= len(tokens) && len(set.Sequences) < maxSequences; at += step {
+		ids := append(slices.Clone(begin), tokens[at:at+step]...)
+		set.Sequences = append(set.Sequences, Sequence{Tokens: ids})
+		fmt.Fprintln(h, ids)
+	}
+	set.Sum = hex.EncodeToString(h.Sum(nil))
+	return set, nil
 }
 
 // setReader reads tables; the first error sticks.

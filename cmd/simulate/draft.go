@@ -102,7 +102,7 @@ func runDraft(ctx context.Context, c *console.Console, o *draftOptions, args []s
 		return err
 	}
 	args = append(args, "", "")
-	s, err := trial.Open(args[0], o.eval, o.threads)
+	s, err := trial.Open(args[0], trial.Sources{Eval: o.eval}, o.threads)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func runFrontier(ctx context.Context, c *console.Console, o *frontierOptions, ar
 	if len(args) > 1 {
 		layouts = args[1:]
 	}
-	s, err := trial.Open(path, o.measure.eval, o.measure.threads)
+	s, err := trial.Open(path, o.measure.from, o.measure.threads)
 	if err != nil {
 		return err
 	}

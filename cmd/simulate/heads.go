@@ -52,7 +52,7 @@ every layer that reads it streams.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.measure.eval, "eval", "", "evaluation `FILE` (default eval.safetensors beside the checkpoint)")
+	f.StringVar(&o.measure.from.Eval, "eval", "", "evaluation `FILE` (default eval.safetensors beside the checkpoint)")
 	f.StringVar(&o.stream, "stream", "4+32", "`SINKS+RECENT` of a streaming head")
 	f.IntVar(&o.measure.sequences, "sequences", 4, "how many sequences of the file, at most")
 	f.IntVar(&o.keep, "keep", 8, "keep at most so many heads full")
@@ -88,7 +88,7 @@ func runHeads(ctx context.Context, c *console.Console, o *headsOptions, path str
 	if !ok {
 		return usagef("--stream %s: want sinks and a window, such as 4+32", o.stream)
 	}
-	s, err := trial.Open(path, o.measure.eval, o.measure.threads)
+	s, err := trial.Open(path, o.measure.from, o.measure.threads)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 
 // measureFlags say what is measured, and on what.
 type measureFlags struct {
-	eval      string
+	from      trial.Sources
 	weights   []string
 	modes     []string
 	sequences int
@@ -27,7 +27,7 @@ type measureFlags struct {
 }
 
 func (f *measureFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.eval, "eval", "", "evaluation `FILE` (default eval.safetensors beside the checkpoint)")
+	f.addSources(cmd)
 	cmd.Flags().StringSliceVar(&f.weights, "weights", []string{quality.Stored}, "`ENCODING` of linears: stored, or one such as int4g32, with +tables for the embeddings too; or several")
 	complete(cmd, "weights", append([]string{quality.Stored}, quant.Encodings...))
 	cmd.Flags().StringSliceVar(&f.modes, "mode", []string{"f32"}, "numerics `MODE`, or several")
@@ -36,10 +36,21 @@ func (f *measureFlags) add(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.threads, "threads", 0, "threads; 0 = all cores")
 }
 
+// addSources declares where sequences come from.
+func (f *measureFlags) addSources(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.from.Eval, "eval", "", "evaluation `FILE` (default eval.safetensors beside the checkpoint)")
+	cmd.Flags().StringVar(&f.from.Text, "text", "", "cut a text `FILE` into sequences instead; it has no questions")
+	cmd.Flags().StringVar(&f.from.Tokenizer, "tokenizer", "", "vocabulary of the text: a tokenizer.json, a folder with one, or a .gguf `FILE` (default beside the checkpoint)")
+	cmd.Flags().IntVar(&f.from.Length, "length", 512, "tokens of a sequence of the text")
+}
+
 // check refuses values that no checkpoint could make right.
 func (f *measureFlags) check() error {
 	if f.sequences < 1 || f.threads < 0 {
 		return usagef("--sequences %d --threads %d: want at least 1 and 0", f.sequences, f.threads)
+	}
+	if f.from.Eval != "" && f.from.Text != "" || f.from.Length < 2 || f.from.Length > maxLength {
+		return usagef("--eval %q --text %q --length %d: want one file, and 2 to %d tokens", f.from.Eval, f.from.Text, f.from.Length, maxLength)
 	}
 	for _, m := range f.modes {
 		if _, err := arith.New(m, 1); err != nil {
@@ -119,9 +130,13 @@ LAYOUT may be only its policies: 'attn=wfa:64', '@9 attn=stream:4+32'. Weights
 are the checkpoint's own unless --weights or w= of a chunk says otherwise.`,
 		Example: `  simulate quality
   simulate quality recall 'attn=stream:4+64' 'attn=wfa:64' --tasks recall,ppl
-  simulate quality recall @3way --weights int4g32,int3g32 --mode f32,ane`,
+  simulate quality recall @3way --weights int4g32,int3g32 --mode f32,ane
+  simulate quality gemma-4-E2B-it @3way 'attn=wfa:512' --text book.txt`,
 		ValidArgsFunction: completeVerify,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.measure.from.Text != "" && !cmd.Flags().Changed("tasks") {
+				o.tasks = []string{"ppl", "agreement"}
+			}
 			return runQuality(cmd.Context(), c, o, args)
 		},
 	}
@@ -150,7 +165,7 @@ func runQuality(ctx context.Context, c *console.Console, o *qualityOptions, args
 	if len(args) > 1 {
 		layouts = args[1:]
 	}
-	s, err := trial.Open(path, o.measure.eval, o.measure.threads)
+	s, err := trial.Open(path, o.measure.from, o.measure.threads)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"anelab/chunking"
 	"anelab/internal/checkpoint"
 	"anelab/internal/format"
+	"anelab/internal/tokenizer"
 	"anelab/quality"
 	"anelab/quant"
 )
@@ -36,9 +37,17 @@ const (
 	besideModel   = "eval.safetensors"
 )
 
-// Open opens a checkpoint and an evaluation file. No path is the embedded miniature; no evaluation file is the one beside the
-// checkpoint.
-func Open(path, eval string, threads int) (*Subject, error) {
+// Sources say what the sequences are: an evaluation file, or a text cut into sequences. Without either it is the evaluation file beside
+// the checkpoint.
+type Sources struct {
+	Eval      string
+	Text      string
+	Tokenizer string // of the text; "" = beside the checkpoint
+	Length    int    // of a sequence of the text, in tokens
+}
+
+// Open opens a checkpoint and its sequences. No path is the embedded miniature.
+func Open(path string, from Sources, threads int) (*Subject, error) {
 	s := &Subject{Name: path}
 	var err error
 	if path == "" {
@@ -50,19 +59,24 @@ func Open(path, eval string, threads int) (*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepare(path, eval, threads); err != nil {
+	if err := s.prepare(path, from, threads); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Subject) prepare(path, eval string, threads int) error {
+func (s *Subject) prepare(path string, from Sources, threads int) error {
 	var err error
 	if s.Model, err = chunking.NewModel(s.weights.Config); err != nil {
 		return err
 	}
-	if s.Set, err = openSet(path, eval); err != nil {
+	if from.Text != "" {
+		s.Set, err = textSet(path, from, s.weights.Config.VocabSize)
+	} else {
+		s.Set, err = openSet(path, from.Eval)
+	}
+	if err != nil {
 		return err
 	}
 	if s.Sum, err = quality.Fingerprint(s.weights.Config, s.weights); err != nil {
@@ -102,18 +116,46 @@ func openSet(path, eval string) (*quality.Set, error) {
 	}
 	given := eval != ""
 	if !given {
-		eval = path
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			eval = filepath.Dir(path)
-		}
-		eval = filepath.Join(eval, besideModel)
+		eval = filepath.Join(folderOf(path), besideModel)
 	}
 	set, err := quality.OpenSet(eval)
 	if errors.Is(err, fs.ErrNotExist) && !given {
 		return nil, &format.Error{Path: eval, Got: "no evaluation file beside the checkpoint", Want: "safetensors with input_ids and, for recall, questions",
-			Fix: "name one with --eval"}
+			Fix: "name one with --eval, or a text with --text"}
 	}
 	return set, err
+}
+
+// folderOf is path itself, or the directory of a file.
+func folderOf(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return filepath.Dir(path)
+	}
+	return path
+}
+
+// textSet makes sequences of a text with the checkpoint's own vocabulary.
+func textSet(path string, from Sources, rows int) (*quality.Set, error) {
+	vocabulary := from.Tokenizer
+	if vocabulary == "" {
+		vocabulary = folderOf(path)
+	}
+	t, err := tokenizer.Open(vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Matches(rows); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(from.Text)
+	if err != nil {
+		return nil, &format.Error{Path: from.Text, Err: err}
+	}
+	ids, err := t.Encode(string(text))
+	if err != nil {
+		return nil, err
+	}
+	return quality.NewTextSet(t.Prompt(nil), ids, from.Length)
 }
 
 // Trial is one layout in one encoding and mode.

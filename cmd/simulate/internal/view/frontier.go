@@ -131,7 +131,7 @@ func (r *Frontier) Page(p *texttab.Page) {
 		} else {
 			undominated++
 		}
-		t.Row(letters[i], r.name(x), sig(x.Prediction.TokPerSec), between(sig(x.Prediction.Range.Lo), sig(x.Prediction.Range.Hi)), m.write(m.of(&f)), beaten)
+		t.Row(letters[i], shortened(p, r.name(x)), sig(x.Prediction.TokPerSec), between(sig(x.Prediction.Range.Lo), sig(x.Prediction.Range.Hi)), m.write(m.of(&f)), beaten)
 	}
 	p.Table(t)
 	if names := r.unmeasured(); len(names) > 0 {
@@ -142,6 +142,7 @@ func (r *Frontier) Page(p *texttab.Page) {
 	p.Verbatim(r.plot(letters))
 	p.Gap()
 	p.Answer("%s of %d that nothing beats in both", plural(undominated, "layout"), len(r.Points))
+	p.Notes()
 }
 
 // unmeasured are the policies whose price leaves out work that no device was timed at.

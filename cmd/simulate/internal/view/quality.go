@@ -61,6 +61,20 @@ func (r *Quality) settings(t *trial.Trial) string {
 	return s
 }
 
+// longest is how much of a layout fits into a table.
+const longest = 26
+
+// name is the settings of a trial as a table has room for them, the rest in a note.
+func (r *Quality) name(p *texttab.Page, t *trial.Trial) string { return shortened(p, r.settings(t)) }
+
+func shortened(p *texttab.Page, text string) string {
+	runes := []rune(text)
+	if len(runes) <= longest {
+		return text
+	}
+	return strings.TrimRight(string(runes[:longest-2]), " ") + "… " + p.Note("%s", text)
+}
+
 // differ reports whether trials have more than one of something.
 func (r *Quality) differ(of func(*trial.Trial) string) bool {
 	return slices.ContainsFunc(r.Trials, func(t *trial.Trial) bool { return of(t) != of(r.Trials[0]) })
@@ -78,7 +92,7 @@ func (r *Quality) Page(p *texttab.Page) {
 	table := texttab.NewTable(columns...)
 	for _, t := range r.Trials {
 		f := t.Sums.Figures()
-		row := []string{r.settings(t)}
+		row := []string{r.name(p, t)}
 		for _, c := range r.columns() {
 			row = append(row, c.write(c.of(&f)))
 		}
@@ -93,6 +107,7 @@ func (r *Quality) Page(p *texttab.Page) {
 		p.Gap()
 		r.passkeys(p)
 	}
+	p.Notes()
 }
 
 // distances is recall by distance, a column for every distance that was asked about.
@@ -107,7 +122,7 @@ func (r *Quality) distances(p *texttab.Page) {
 	}
 	table := texttab.NewTable(columns...)
 	for _, t := range r.Trials {
-		row := []string{r.settings(t)}
+		row := []string{r.name(p, t)}
 		for _, i := range asked {
 			row = append(row, fmt.Sprintf("%.0f", 100*t.Sums.Recall[i].Share()))
 		}
@@ -128,7 +143,7 @@ func (r *Quality) passkeys(p *texttab.Page) {
 	}
 	table := texttab.NewTable(columns...)
 	for _, t := range r.Trials {
-		row := []string{r.settings(t)}
+		row := []string{r.name(p, t)}
 		for _, n := range lengths {
 			var c quality.Count
 			for _, cell := range t.Sums.Passkey {
