@@ -13,6 +13,7 @@ import (
 	"anelab/gemma4"
 	"anelab/internal/format"
 	"anelab/internal/half"
+	"anelab/internal/kernel"
 	"anelab/quant"
 )
 
@@ -106,7 +107,10 @@ func (w *writer) gain(name string, n int) string {
 
 // vector reads a gain, rounded to fp16.
 func (w *weights) vector(name string, n int) ([]float32, error) {
-	t, err := w.tensor(name, n)
+	if _, err := w.describe(name, n); err != nil {
+		return nil, err
+	}
+	t, err := w.src.Tensor(name)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +123,18 @@ func (w *weights) vector(name string, n int) ([]float32, error) {
 	return x, err
 }
 
-func (w *weights) tensor(name string, shape ...int) (quant.Tensor, error) {
-	t, err := w.src.Tensor(name)
+// describer is a source that knows the shape of a tensor without making its bytes.
+type describer interface {
+	Describe(name string) (quant.Tensor, error)
+}
+
+// describe is a tensor of that shape, perhaps without bytes.
+func (w *weights) describe(name string, shape ...int) (quant.Tensor, error) {
+	get := w.src.Tensor
+	if d, ok := w.src.(describer); ok {
+		get = d.Describe
+	}
+	t, err := get(name)
 	if err == nil && fmt.Sprint(t.Shape) != fmt.Sprint(shape) {
 		err = &format.Error{Path: w.src.Path(), Field: name, Got: fmt.Sprintf("shape %v", t.Shape), Want: fmt.Sprint(shape), Fix: "do config.json and the weights belong together?"}
 	}
@@ -140,36 +154,31 @@ func (w *weights) linear(key opKey, name string) (*linear, error) {
 	if !ok {
 		panic("emit: a product that the plan does not have")
 	}
-	t, err := w.tensor(name, op.Rows, op.Cols)
-	if err != nil {
+	if _, err := w.describe(name, op.Rows, op.Cols); err != nil {
 		return nil, err
 	}
-	l, err := w.encode(name, t, op.Encoding)
+	l, err := w.encode(name, op)
 	w.made[name] = l
 	return l, err
 }
 
 // encode refuses encodings that an fp16 graph cannot hold. Channels that do not divide into groups leave a weight dense, as they
 // do in coremltools (spec coreml.md §5 no. 3).
-func (w *weights) encode(name string, t quant.Tensor, e quant.Encoding) (*linear, error) {
-	rows, cols := t.Shape[0], t.Shape[1]
+func (w *weights) encode(name string, op chunking.Op) (*linear, error) {
+	e, shape := op.Encoding, [2]int{op.Rows, op.Cols}
 	switch {
 	case e.Palette() && e.DType == quant.F16:
-		channels, vector := t.Shape[e.Axis], max(e.Vector, 1)
+		channels, vector := shape[e.Axis], max(e.Vector, 1)
 		if group := e.Group; group == 0 && channels%vector == 0 || group > 0 && channels%group == 0 && group%vector == 0 {
-			return newPalette(w, name, t, e), nil
+			return newPalette(w, name, shape, e), nil
 		}
-		w.warnings = append(w.warnings, &format.Error{Path: w.src.Path(), Field: name, Got: fmt.Sprintf("[%d, %d], which %s does not divide", rows, cols, e),
+		w.warnings = append(w.warnings, &format.Error{Path: w.src.Path(), Field: name, Got: fmt.Sprintf("[%d, %d], which %s does not divide", op.Rows, op.Cols, e),
 			Want: "groups of equal size", Fix: "it is written in fp16"})
 	case e != quant.DenseF16:
 		return nil, &format.Error{Field: "weights", Got: e.String(), Want: "f16 or a palette of fp16 entries, such as int4g32", Fix: "the Neural Engine multiplies fp16"}
 	}
-	m, err := quant.Dense(t)
-	if err != nil {
-		return nil, &format.Error{Path: w.src.Path(), Field: name, Err: err}
-	}
-	v := &mil.Value{Type: mil.TensorOf(mil.Float16, int64(rows), int64(cols), 1, 1), Content: &dense{w, name, quant.AsF16(m)}}
-	return &linear{dense: v}, nil
+	t := mil.TensorOf(mil.Float16, int64(op.Rows), int64(op.Cols), 1, 1)
+	return &linear{dense: &mil.Value{Type: t, Content: &dense{w, name}}}, nil
 }
 
 // stored is a value that goes to the weights file, as converters do with ten elements and more.
@@ -188,11 +197,10 @@ type held struct{ raw mil.Raw }
 // Bytes implements mil.Data.
 func (h *held) Bytes() ([]byte, error) { return []byte(h.raw), nil }
 
-// dense is a weight in fp16, converted as it is written.
+// dense is a weight in fp16, read and converted as it is written.
 type dense struct {
 	w    *weights
 	name string
-	m    quant.Matrix
 }
 
 // Bytes implements mil.Data.
@@ -205,16 +213,20 @@ func (d *dense) Bytes() ([]byte, error) {
 // WriteTo implements io.WriterTo.
 func (d *dense) WriteTo(to io.Writer) (int64, error) {
 	d.w.progress(d.name)
-	row, out := make([]float32, d.m.Cols()), make([]byte, 2*d.m.Cols())
+	m, err := d.w.matrix(d.name)
+	if err != nil {
+		return 0, err
+	}
+	row, bits, out := make([]float32, m.Cols()), make([]uint16, m.Cols()), make([]byte, 2*m.Cols())
 	var n int64
-	for r := range d.m.Rows() {
-		d.m.Row(row, r)
-		for i, x := range row {
-			bits := half.F32ToF16(x)
-			if bits&0x7c00 == 0x7c00 {
-				return n, d.w.overflow(d.name, quant.Overflows(d.m))
+	for r := range m.Rows() {
+		m.Row(row, r)
+		kernel.EncodeF16(bits, row)
+		for i, b := range bits {
+			if b&0x7c00 == 0x7c00 {
+				return n, d.w.overflow(d.name, quant.Overflows(quant.AsF16(m)))
 			}
-			out[2*i], out[2*i+1] = byte(bits), byte(bits>>8)
+			out[2*i], out[2*i+1] = byte(b), byte(b>>8)
 		}
 		k, err := to.Write(out)
 		if n += int64(k); err != nil {
@@ -222,6 +234,19 @@ func (d *dense) WriteTo(to io.Writer) (int64, error) {
 		}
 	}
 	return n, nil
+}
+
+// matrix is a weight of the checkpoint.
+func (w *weights) matrix(name string) (quant.Matrix, error) {
+	t, err := w.src.Tensor(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := quant.Dense(t)
+	if err != nil {
+		return nil, &format.Error{Path: w.src.Path(), Field: name, Err: err}
+	}
+	return m, nil
 }
 
 // buffer collects what is written.
@@ -235,21 +260,21 @@ func (b *buffer) Write(p []byte) (int, error) {
 
 // palette is a weight that is palettized when its indices are first asked for, some groups at a time, so that memory stays small.
 type palette struct {
-	w    *weights
-	name string
-	t    quant.Tensor
-	e    quant.Encoding
+	w     *weights
+	name  string
+	shape [2]int // of the weight
+	e     quant.Encoding
 
 	mu      sync.Mutex
 	indices []byte // once somebody has asked for them as bytes
 	lut     []byte
 }
 
-func newPalette(w *weights, name string, t quant.Tensor, e quant.Encoding) *linear {
-	p := &palette{w: w, name: name, t: t, e: e}
-	shape := []int64{int64(t.Shape[0]), int64(t.Shape[1]), 1, 1}
+func newPalette(w *weights, name string, of [2]int, e quant.Encoding) *linear {
+	p := &palette{w: w, name: name, shape: of, e: e}
+	shape := []int64{int64(of[0]), int64(of[1]), 1, 1}
 	groups := []int64{1, 1, 1, 1}
-	groups[e.Axis] = int64(t.Shape[e.Axis] / p.group())
+	groups[e.Axis] = int64(of[e.Axis] / p.group())
 	vector := int64(max(e.Vector, 1))
 	l := &linear{vectorAxis: -1}
 	if vector > 1 {
@@ -267,7 +292,7 @@ func (p *palette) group() int {
 	if p.e.Group > 0 {
 		return p.e.Group
 	}
-	return p.t.Shape[p.e.Axis]
+	return p.shape[p.e.Axis]
 }
 
 // blockElements is how much of a weight is palettized at a time.
@@ -275,7 +300,7 @@ const blockElements = 1 << 23
 
 // blockRows is a number of rows whose groups are whole and whose indices end on a byte.
 func (p *palette) blockRows() int {
-	rows, cols := p.t.Shape[0], p.t.Shape[1]
+	rows, cols := p.shape[0], p.shape[1]
 	if p.e.Axis != 0 || p.e.Group == 0 {
 		return rows
 	}
@@ -288,11 +313,15 @@ func (p *palette) make(to io.Writer) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.w.progress(p.name)
-	rows, step := p.t.Shape[0], p.blockRows()
+	t, err := p.w.src.Tensor(p.name)
+	if err != nil {
+		return 0, err
+	}
+	rows, step := p.shape[0], p.blockRows()
 	var written int64
 	var lut []byte
 	for lo := 0; lo < rows; lo += step {
-		m, err := p.block(lo, min(lo+step, rows))
+		m, err := p.block(t, lo, min(lo+step, rows))
 		if err != nil {
 			return written, err
 		}
@@ -312,8 +341,7 @@ func (p *palette) make(to io.Writer) (int64, error) {
 }
 
 // block palettizes rows [lo, hi).
-func (p *palette) block(lo, hi int) (*quant.Palette, error) {
-	t := p.t
+func (p *palette) block(t quant.Tensor, lo, hi int) (*quant.Palette, error) {
 	size := t.Shape[1] * t.DType.Size()
 	t.Shape, t.Data = []int{hi - lo, t.Shape[1]}, t.Data[lo*size:hi*size]
 	m, err := quant.Dense(t)
