@@ -379,6 +379,9 @@ func TestOlderOpsets(t *testing.T) {
 	require.Empty(t, outcomes[0].Kept)
 	require.NoError(t, mil.Check(p))
 	require.Equal(t, run(t, dense, interp.FP16), run(t, p, interp.FP16))
+	outcomes, err = Apply(background, linearProgram(t, mil.CoreML5, wave(64*48)), Options{Palette: quant.Options{Bits: 6}}, nil)
+	require.NoError(t, err)
+	require.Contains(t, outcomes[0].Kept, "opset ios15 has no compressed constants")
 	for want, o := range map[string]Options{"one table for all": {Palette: four}, "too old for integers": {Linear: &Linear{Spec: linearSpec(8, quant.PerRow, 0)}}} {
 		outcomes, err = Apply(background, linearProgram(t, mil.CoreML6, wave(64*48)), o, nil)
 		require.NoError(t, err)

@@ -47,6 +47,8 @@ func (e *encoder) palette(ctx context.Context, w *Weight, v *table) (*encoded, e
 	o.Axis = v.axis
 	channels := int(v.shape[v.channel])
 	switch {
+	case w.opset < mil.CoreML6:
+		return nil, fmt.Errorf("opset %s has no compressed constants; they need that of iOS 16", w.opset.Text())
 	case w.opset < mil.CoreML8 && (o.Group > 0 && o.Group != channels || o.Vector > 1 || o.ChannelScale):
 		return nil, fmt.Errorf("opset %s has one table for all; more need that of iOS 18", w.opset.Text())
 	case o.Group > 0 && channels%o.Group != 0:
