@@ -7,7 +7,7 @@ package anelab
 
 import "embed"
 
-// Files holds testdata/configs, testdata/measured, the tiny checkpoint of testdata/golden and the recall miniature.
+// Files holds testdata/configs, testdata/measured, the tiny checkpoint of testdata/golden, its vocabulary, and the recall miniature.
 //
-//go:embed testdata/configs testdata/measured testdata/golden/tiny-e2b/bf16 testdata/golden/tiny-e2b/*.safetensors testdata/golden/tiny-e2b/*.json testdata/golden/formula testdata/recall
+//go:embed testdata/configs testdata/measured testdata/tokenizer/tiny-e2b.json testdata/golden/tiny-e2b/bf16 testdata/golden/tiny-e2b/*.safetensors testdata/golden/tiny-e2b/*.json testdata/golden/formula testdata/recall
 var Files embed.FS

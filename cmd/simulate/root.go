@@ -58,6 +58,7 @@ func newRootCmd(c *console.Console) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd(root))
 	root.AddCommand(newPlanCmd(c), newRequestCmd(c), newSweepCmd(c), newMergeCmd(c), newReportCmd(c), newDiffCmd(c), newCheckCmd(c), newCalibrateCmd(c), newTransferCmd(c), newVerifyCmd(c), newQualityCmd(c), newHeadsCmd(c), newFrontierCmd(c), newDraftCmd(c),
 		newPackCmd(c), newEmitCmd(c), newBenchCmd(c), newInspectCmd(c), newPalettizeCmd(c), newDevicesCmd(c), newLayoutsCmd(c), newIdeasCmd(c), newTraceCmd(c), newExplainCmd(c), newVersionCmd(c), newCompletionCmd(c))
+	root.AddCommand(newGenerateCmd(c), newServeCmd(c))
 	root.InitDefaultHelpCmd()
 	return root
 }

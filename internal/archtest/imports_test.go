@@ -94,6 +94,7 @@ var forTestsOnly = map[string][]string{
 	"testing":                         {"internal/shareddata", "parity/paritytest"},
 	"github.com/stretchr/testify":     {"parity/paritytest"},
 	"github.com/rogpeppe/go-internal": {},
+	"github.com/openai/openai-go":     {},
 	module + "/internal/gemmatest":    {},
 	module + "/internal/shareddata":   {"parity/paritytest"},
 	module + "/parity/paritytest":     {},
@@ -114,6 +115,7 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                {"internal/kernel"},
 	"github.com/rogpeppe/go-internal": {"cmd/simulate", "cmd/simulate/internal/*"},
 	"github.com/stretchr/testify":     {"parity/paritytest"},
+	"github.com/openai/openai-go":     {"cmd/simulate/internal/serve"},
 }
 
 // openToTests are the third-party modules that any test file may import on top of what its package owns.

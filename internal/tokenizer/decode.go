@@ -71,3 +71,11 @@ func (s *Stream) release(end bool) string {
 	}
 	return b.String()
 }
+
+// Bytes is the text of one id alone, control pieces as they are written; for a byte piece it may be no whole character.
+func (t *Tokenizer) Bytes(id int) string {
+	if id < 0 || id >= t.Size() {
+		panic("tokenizer: id outside the vocabulary")
+	}
+	return t.text[id]
+}

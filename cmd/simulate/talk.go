@@ -1,0 +1,221 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"anelab"
+	"anelab/attention"
+	"anelab/chunking"
+	"anelab/cmd/simulate/internal/console"
+	"anelab/cmd/simulate/internal/talk"
+	"anelab/gemma4"
+	"anelab/internal/arith"
+	"anelab/internal/chat"
+	"anelab/internal/checkpoint"
+	"anelab/internal/checkpoint/mapped"
+	"anelab/internal/format"
+	"anelab/internal/tokenizer"
+)
+
+// The tiny model that comes with the program, by its name on the command line. Its vocabulary was made for it.
+const (
+	embeddedName       = "tiny-e2b"
+	embeddedVocabulary = "testdata/tokenizer"
+)
+
+// talkFlags say which model speaks, cut how, in which numerics.
+type talkFlags struct {
+	tokenizer string
+	layout    string
+	mode      choice
+	kv        choice
+	threads   int
+	context   sizes
+	memory    byteSize
+	sequences int // that are in memory at a time; 0 = one
+}
+
+func (o *talkFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.tokenizer, "tokenizer", "", "vocabulary: a tokenizer.json, a folder with one, or a .gguf `FILE` (default: that of the checkpoint)")
+	f.StringVar(&o.layout, "layout", "", "compute chunk by chunk as `LAYOUT` says (default: in one piece)")
+	o.mode = choice{"f32", arith.Modes, "MODE"}
+	addChoice(cmd, "mode", "numerics", &o.mode)
+	o.kv = choice{"exact", []string{"exact", "f16"}, "KV"}
+	addChoice(cmd, "kv", "stores of keys and values in mode f32", &o.kv)
+	f.IntVar(&o.threads, "threads", 0, "threads; 0 = all cores")
+	o.context = sizes{values: []int{defaultTalkContext}, most: 1}
+	f.Var(&o.context, "context", "positions of a sequence, prompt and answer together")
+	f.Var(&o.memory, "memory", "refuse a model and context that need more than `SIZE`, such as 4.1GB (default: what the machine has)")
+	complete(cmd, "layout", presetNames())
+}
+
+// defaultTalkContext is enough for a conversation and little enough for any machine.
+const defaultTalkContext = 2048
+
+func presetNames() []string {
+	var names []string
+	for _, p := range chunking.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// open loads what the flags say. The closer releases the checkpoint.
+func (o *talkFlags) open(c *console.Console, name string) (*talk.Engine, func() error, error) {
+	if o.threads < 0 {
+		return nil, nil, usagef("--threads %d; want 0 or more", o.threads)
+	}
+	src, folder, err := openTalking(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := o.load(c, src, name, folder)
+	if err != nil {
+		src.Close()
+		return nil, nil, err
+	}
+	return e, src.Close, nil
+}
+
+// vocabularyAt is where a vocabulary may lie.
+type vocabularyAt struct {
+	folder mapped.Folder
+	file   string // "" = nowhere
+}
+
+// openTalking opens a checkpoint, and says where its vocabulary would be.
+func openTalking(name string) (*checkpoint.Checkpoint, vocabularyAt, error) {
+	info, err := os.Stat(name)
+	switch {
+	case name == embeddedName && errors.Is(err, fs.ErrNotExist):
+		src, err := checkpoint.OpenFS(anelab.Files, embeddedCheckpoint)
+		return src, vocabularyAt{mapped.In(anelab.Files, embeddedVocabulary), embeddedName + ".json"}, err
+	case strings.HasPrefix(name, "formula:"):
+		src, err := checkpoint.Open(name)
+		return src, vocabularyAt{}, err
+	}
+	folder := name
+	if err == nil && !info.IsDir() {
+		folder = filepath.Dir(name)
+	}
+	src, err := checkpoint.Open(name)
+	return src, vocabularyAt{mapped.Disk(folder), tokenizer.FileName}, err
+}
+
+func (o *talkFlags) load(c *console.Console, src *checkpoint.Checkpoint, name string, at vocabularyAt) (*talk.Engine, error) {
+	e := &talk.Engine{Name: path.Base(filepath.ToSlash(strings.TrimSuffix(name, "/"))), Context: o.context.values[0]}
+	var err error
+	if e.Tokenizer, err = o.vocabulary(at); err != nil {
+		return nil, err
+	}
+	if e.Tokenizer != nil {
+		if err := e.Tokenizer.Matches(src.Config.VocabSize); err != nil {
+			return nil, err
+		}
+		if format, err := chat.Detect(e.Tokenizer); err == nil {
+			e.Chat = format
+		}
+	}
+	policies, err := o.cut(c, src.Config, e)
+	if err != nil {
+		return nil, err
+	}
+	a, err := arith.New(o.mode.value, o.threads)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	options := gemma4.Options{Policies: policies}
+	if o.kv.value == "f16" {
+		options.KV = gemma4.KVFloat16
+	}
+	if e.Model, err = gemma4.Load(src.Config, src, a, options); err != nil {
+		return nil, err
+	}
+	for _, w := range e.Model.Warnings {
+		c.Warn(w.Error())
+	}
+	if _, err := e.Model.NewState(e.Context); err != nil {
+		return nil, err
+	}
+	return e, o.enough(e)
+}
+
+// vocabulary opens the one that was named, else the checkpoint's, else none.
+func (o *talkFlags) vocabulary(at vocabularyAt) (*tokenizer.Tokenizer, error) {
+	switch {
+	case o.tokenizer != "":
+		return tokenizer.Open(o.tokenizer)
+	case at.file != "" && at.folder.Has(at.file):
+		return tokenizer.OpenIn(at.folder, at.file)
+	}
+	return nil, nil
+}
+
+// cut plans the layout, and returns the attention that it asks for.
+func (o *talkFlags) cut(c *console.Console, config gemma4.Config, e *talk.Engine) (map[int]attention.Policy, error) {
+	if o.layout == "" {
+		return nil, nil
+	}
+	m, err := chunking.NewModel(config)
+	if err != nil {
+		return nil, err
+	}
+	l, err := loadLayout(c, o.layout, m)
+	if err != nil {
+		return nil, err
+	}
+	if l.Context != 0 {
+		e.Context = min(e.Context, l.Context)
+	}
+	l.Context = e.Context
+	policies, err := l.Policies(m)
+	if err != nil {
+		return nil, err
+	}
+	e.Plan, err = l.Plan(m)
+	return policies, err
+}
+
+// enough compares what model and sequences need with what they may take.
+func (o *talkFlags) enough(e *talk.Engine) error {
+	need := e.Model.StepBytes() + e.Model.KVBytes(e.Context)*int64(max(o.sequences, 1))
+	if o.memory.bytes == 0 {
+		return enoughMemory(need, e.Context)
+	}
+	if need > o.memory.bytes {
+		return fmt.Errorf("a context of %d needs %.3g MB of memory and --memory is %s; ask for less context", e.Context, float64(need)/1e6, o.memory.String())
+	}
+	return nil
+}
+
+// samplingFlags say how tokens are chosen.
+type samplingFlags struct{ s gemma4.Sampling }
+
+func (o *samplingFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Float64Var(&o.s.Temperature, "temperature", 0, "0 always takes the likeliest token")
+	f.IntVar(&o.s.TopK, "top-k", 0, "only of the K likeliest; 0 = off")
+	f.Float64Var(&o.s.TopP, "top-p", 1, "only of the likeliest that have this probability together; 1 = off")
+	f.Float64Var(&o.s.MinP, "min-p", 0, "only of those with this share of the best one's probability; 0 = off")
+	f.Float64Var(&o.s.Repetition, "repetition-penalty", 1, "makes tokens less likely that were there before; 1 = off")
+	f.Uint64Var(&o.s.Seed, "seed", 0, "the same seed gives the same text, on any machine")
+}
+
+// check names the flag that is wrong.
+func (o *samplingFlags) check() error {
+	err := o.s.Check()
+	var fault *format.Error
+	if errors.As(err, &fault) {
+		return usagef("--%s %s; want %s", strings.ReplaceAll(fault.Field, "_", "-"), fault.Got, fault.Want)
+	}
+	return err
+}
