@@ -18,6 +18,9 @@ type Packages struct {
 	Label  string
 	Host   *gemma4.Model // for embedding tables and rotary frequencies; its mode rounds them
 	Chunks []PackageChunk
+	// Windows are the rows of caches that keep a window, by kind of layer; 0 where caches keep every position. Without any, sliding
+	// layers have the window of the model's config.
+	Windows [2]int
 }
 
 // PackageChunk is one package of the chain and the layers [Lo, Hi) that it holds.
@@ -46,6 +49,14 @@ const (
 	ChannelsFirst
 )
 
+// window is the rows of a kind's window, 0 if it has none.
+func (p Packages) window(kind gemma4.Kind) int {
+	if p.Windows == [2]int{} && kind == gemma4.Sliding {
+		return p.Host.Config.SlidingWindow
+	}
+	return p.Windows[kind]
+}
+
 // Name implements [Backend].
 func (p Packages) Name() string { return p.Label }
 
@@ -67,7 +78,7 @@ func (p Packages) Op(point gemma4.Point, layer int) string {
 				continue
 			}
 			if op := c.function().Body.Producers()[name]; op != nil {
-				return fmt.Sprintf("%s: %s/%s (%s)", c.Label, c.name(), name, op.Type)
+				return fmt.Sprintf("%s/%s (%s)", c.name(), name, op.Type)
 			}
 		}
 	}

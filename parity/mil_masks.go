@@ -5,6 +5,7 @@ import (
 
 	"anelab/coreml/interp"
 	"anelab/coreml/mil"
+	"anelab/gemma4"
 )
 
 // mask is a mask in the shape that a chunk declares, for a call whose first token is at the host's position: where rows are written,
@@ -31,18 +32,22 @@ func (h *packageHost) mask(port mil.Input) *interp.Tensor {
 	return t
 }
 
+// maskKinds are the masks of one kind of layer. The mask of a prefill is for both, and knows no window.
+var maskKinds = map[string]gemma4.Kind{"causal_mask_sliding": gemma4.Sliding, "causal_mask_full": gemma4.Full}
+
 // sees reports whether token row of the call sees column i. The rows of a window end with those of the call, unless they are a ring,
 // where they lie anywhere once it is full; a window that has room for the rows of a call besides its own loses none of its own.
 func (h *packageHost) sees(mask string, columns, row, i int) bool {
 	at := h.pos + row
+	kind, own := maskKinds[mask]
 	switch {
-	case mask != "causal_mask_sliding":
+	case !own || h.window(kind) == 0:
 		return i <= at
-	case bool(h.ring):
+	case bool(h.ring) && kind == gemma4.Sliding:
 		return i <= at || at >= columns
 	}
 	p, window := h.pos+h.rows-columns+i, columns
-	if h.rows > 1 && columns == h.Host.Config.SlidingWindow+h.rows {
+	if h.rows > 1 && columns == h.window(kind)+h.rows {
 		window -= h.rows
 	}
 	return p >= 0 && p <= at && at-p < window

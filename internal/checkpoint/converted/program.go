@@ -76,3 +76,16 @@ func Tokens(f *mil.Function) int {
 
 // IsModel reports whether a folder holds a package or a compiled model, whatever its name.
 func IsModel(path string) bool { return has(path, manifestText) || has(path, compiledText) }
+
+// Note is an entry of the model's free metadata, "" if there is none.
+func (p *Program) Note(key string) string {
+	if p.Description == nil {
+		return ""
+	}
+	for _, entry := range p.Description.Metadata.UserDefined {
+		if entry.Key == key {
+			return entry.Value
+		}
+	}
+	return ""
+}

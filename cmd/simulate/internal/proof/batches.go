@@ -76,7 +76,10 @@ func (p *packageProver) prefill(function string, rows int) error {
 
 // withoutWindows compares with a model whose sliding layers see everything.
 func (p *packageProver) withoutWindows(function string, batch parity.PackageBatch, rows int) error {
-	policies := map[int]attention.Policy{}
+	policies, err := p.plan.Layout.Policies(p.plan.Model)
+	if err != nil {
+		return err
+	}
 	for i, y := range p.model.Layers {
 		if y.Kind == gemma4.Sliding {
 			policies[i] = attention.Full{}

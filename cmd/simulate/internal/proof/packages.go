@@ -5,12 +5,14 @@ import (
 	"fmt"
 
 	"anelab/chunking"
+	"anelab/chunking/run"
 	"anelab/coreml/device"
 	"anelab/coreml/interp"
 	"anelab/gemma4"
 	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
 	"anelab/internal/checkpoint/converted"
+	"anelab/internal/format"
 	"anelab/parity"
 )
 
@@ -67,11 +69,15 @@ type packageProver struct {
 }
 
 func newPackageProver(ctx context.Context, s *PackageSubject, src *converted.Source, r *Result) (*packageProver, error) {
-	model, err := gemma4.Load(src.Config, src, src.Arithmetic(0), gemma4.Options{})
+	plan, err := planOf(src)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planOf(src)
+	policies, err := plan.Layout.Policies(plan.Model)
+	if err != nil {
+		return nil, err
+	}
+	model, err := gemma4.Load(src.Config, src, src.Arithmetic(0), gemma4.Options{Policies: policies})
 	if err != nil {
 		return nil, err
 	}
@@ -97,16 +103,28 @@ func cut(c parity.Case, room int) parity.Case {
 	return c
 }
 
-// planOf is the layout that the packages are.
+// layoutKey is the entry of a package's metadata that our emitter writes the layout to.
+const layoutKey = "anelab.layout"
+
+// planOf is the layout that the packages are. Who sees whom is not read off the graphs: our own packages say it, others have the
+// model's own attention.
 func planOf(src *converted.Source) (*chunking.Plan, error) {
 	m, err := chunking.NewModel(src.Config)
 	if err != nil {
 		return nil, err
 	}
-	l := chunking.Layout{Context: int(converted.Context(src.Chunks[0].Function))}
+	var l chunking.Layout
+	if text := src.Chunks[0].Note(layoutKey); text != "" {
+		if l, err = chunking.Parse(text, m); err != nil {
+			return nil, &format.Error{Path: src.Chunks[0].Path, Field: layoutKey, Err: err}
+		}
+	}
+	l.Cuts, l.QueryTokens = nil, 0
+	if n := int(converted.Context(src.Chunks[0].Function)); l.Context == 0 {
+		l.Context = n
+	}
 	for _, c := range src.Chunks {
-		cut := chunking.Cut{Lo: c.Lo, Hi: c.Hi, Head: c.Hi == src.Config.NumHiddenLayers && c.HasHead()}
-		l.Cuts = append(l.Cuts, cut)
+		l.Cuts = append(l.Cuts, chunking.Cut{Lo: c.Lo, Hi: c.Hi, Head: c.HasHead()})
 	}
 	return l.Plan(m)
 }
@@ -187,9 +205,12 @@ func (p *packageProver) onDevice(graphs parity.Packages, steps parity.Case) erro
 // graphs are one function of the packages, run by the interpreter; "" is the decode function.
 func (p *packageProver) graphs(function string) (parity.Packages, error) {
 	b := parity.Packages{Label: "packages", Host: p.model}
+	var err error
+	if b.Windows, err = p.windows(); err != nil {
+		return b, err
+	}
 	for _, c := range p.src.Chunks {
 		if function != "" {
-			var err error
 			if c, err = c.In(function); err != nil {
 				return b, err
 			}
@@ -201,6 +222,24 @@ func (p *packageProver) graphs(function string) (parity.Packages, error) {
 		b.Chunks = append(b.Chunks, graphOf(c, m))
 	}
 	return b, nil
+}
+
+// windows are the rows of the caches that keep windows, as wide as their masks.
+func (p *packageProver) windows() (rows [2]int, err error) {
+	memory, err := run.MemoryOf(p.plan)
+	if err != nil {
+		return rows, err
+	}
+	for _, c := range p.plan.Chunks {
+		for _, port := range c.Inputs {
+			for kind, windowed := range memory.Windowed {
+				if windowed && port.Name == run.MaskNames[kind] {
+					rows[kind] = max(rows[kind], port.Shape[3])
+				}
+			}
+		}
+	}
+	return rows, nil
 }
 
 // graphOf is one package with the names that the forward pass has for its results.

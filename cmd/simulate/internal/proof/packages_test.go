@@ -82,6 +82,8 @@ func TestPackagesOfOurOwn(t *testing.T) {
 		"palettes":       {"L0-4 w=int4g32|L5-9+head w=int8 context=40", emit.Options{}, true, []string{"whole = whole with the checkpoint's weights"}},
 		"states":         {"@4way w=f16 context=40", emit.Options{Caches: emit.StateCaches}, false, nil},
 		"many functions": {"@2way w=f16 context=40", emit.Options{Prefill: []int{4, 19}, Verify: 3, Window: run.WholeWindow}, false, []string{"prefill_b19 = whole", "prefill_b4 = whole", "verify_qK = whole"}},
+		"a wide window":  {"@2way w=f16 context=40 attn=wfa:16", emit.Options{}, false, nil},
+		"streaming":      {"L0-4 w=f16|L5-9+head w=f16 context=40 @9 attn=stream:2+3", emit.Options{Prefill: []int{19}}, false, []string{"prefill_b19 = whole"}},
 		"shifted drafts": {"@3way w=f16 context=40", emit.Options{Verify: 3}, false, []string{"verify_qK = whole"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +189,10 @@ func TestPlantedFaultsAreNamed(t *testing.T) {
 			require.Equal(t, x.tensor, f.Tensor)
 			require.Equal(t, x.layer, f.Layer)
 			require.Contains(t, f.Op, x.op)
-			require.Contains(t, f.Op, "chunk2: ")
+			require.Contains(t, f.Op, "main/")
+			if x.layer >= 0 {
+				require.Equal(t, "merged_chunk2", f.Chunk)
+			}
 		})
 	}
 }
