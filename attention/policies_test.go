@@ -127,11 +127,36 @@ func FuzzParse(f *testing.F) {
 		require.Equal(t, text, p.String())
 		last := -1
 		for _, s := range p.Visible(nil, 0, 40) {
-			require.True(t, s.Lo > last && s.Hi > s.Lo && s.Hi <= 41)
+			require.True(t, s.Lo > last && s.Hi > s.Lo && s.Hi <= 41, "ascending, disjoint, not of the future")
 			last = s.Hi
 		}
 		require.Equal(t, 41, last, "a query sees itself")
 	})
+}
+
+// dilated sees every second position, counted from itself: a policy as somebody would add it, with nothing but this and its tests.
+type dilated struct{}
+
+var _ = register("dilated", "dilated", func(string, string) (Policy, error) { return dilated{}, nil })
+
+func (dilated) String() string               { return "dilated" }
+func (dilated) Groups(heads int) []HeadGroup { return []HeadGroup{{0, heads}} }
+func (dilated) Keep() swa.Retention          { return swa.All }
+
+func (dilated) Visible(dst []swa.Span, _ int, pos int) []swa.Span {
+	for p := pos % 2; p <= pos; p += 2 {
+		dst = append(dst, swa.Span{Lo: p, Hi: p + 1})
+	}
+	return dst
+}
+
+func TestANewPolicyIsOneFile(t *testing.T) { // hand oracle: parsed, wrapped and run without an edit elsewhere
+	for _, text := range []string{"dilated", "dilated/kivi:2g4+99"} {
+		policy, err := Parse(text)
+		require.NoError(t, err)
+		p := newProblem(8, 2, 6, 23, 2)
+		requireClose(t, p.oracle(func(_, j int) bool { return j%2 == 0 }), p.run(t, mode(t, "f32"), policy), 2e-6, text)
+	}
 }
 
 func TestATT01CausalEdgeFollowsTheQuery(t *testing.T) { // hand: 2 queries at the end of 5 keys see 0 … 3 and 0 … 4; more queries than keys cannot be asked

@@ -131,6 +131,16 @@ func TestGroupsResume(t *testing.T) { // invariant: going on from an earlier pos
 	require.ErrorContains(t, NewGrouped(s, 40).Truncate(1), "cannot go on at position 1")
 }
 
+func TestGroupsOfAShortContextStayExact(t *testing.T) { // hand: a group of 2^24 positions costs no more than the context, and never closes
+	s := Shape{KVHeads: 1, HeadDim: 5, Form: Form{Bits: 2, Group: 1 << 24, Recent: 1 << 24}}
+	g := NewGrouped(s, 9)
+	g.Stage(0, wave(0, 9, s), wave(0, 9, s))
+	g.Commit()
+	rows := make([]float32, 9*5)
+	g.Keys().At(8).Load(rows, 0, 9)
+	require.Equal(t, wave(0, 9, s), rows)
+}
+
 func TestIndexBoundsCompleteBlocks(t *testing.T) { // hand: least and greatest of every channel over positions 4 … 7
 	s := Shape{KVHeads: 2, HeadDim: 3}
 	for _, lengths := range [][]int{{11}, {3, 8}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {7, 4}} {

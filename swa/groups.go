@@ -23,7 +23,7 @@ func NewGrouped(s Shape, context int) *Grouped {
 	f := s.Form
 	exact := s
 	exact.Form = Form{}
-	return &Grouped{Ring: *NewRing(exact, f.Recent+f.Group), form: f,
+	return &Grouped{Ring: *NewRing(exact, min(f.Recent+f.Group, context)), form: f, // a context that short never closes a group
 		keys:   newGrouped(s, context, f.Group, 1),
 		values: newGrouped(s, context, 1, min(f.Group, s.HeadDim))}
 }

@@ -176,6 +176,11 @@ func (s *Subject) Unit(t *Trial, tasks []quality.Task, n int) error {
 	if err != nil {
 		return err
 	}
+	for _, y := range s.Model.Layers { // saying what a layer does anyway makes no other unit
+		if p, ok := policies[y.Index]; ok && p.String() == y.Policy().String() {
+			delete(policies, y.Index)
+		}
+	}
 	t.Unit.SetAttn(policies)
 	if err := t.Unit.SetWeights(t.Weights, len(s.Model.Layers)); err != nil {
 		return err
