@@ -64,7 +64,7 @@ func (k *call) lastRow() (int, error) {
 		case 1:
 			row, ones = i, ones+1
 		default:
-			ones = 2
+			return 0, &format.Error{Field: "last_position_mask", Got: fmt.Sprint(v), Want: "a single 1 and zeros"}
 		}
 	}
 	if ones != 1 {
