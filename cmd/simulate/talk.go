@@ -198,7 +198,10 @@ func (o *talkFlags) enough(e *talk.Engine) error {
 }
 
 // samplingFlags say how tokens are chosen.
-type samplingFlags struct{ s gemma4.Sampling }
+type samplingFlags struct {
+	s    gemma4.Sampling
+	seed int64
+}
 
 func (o *samplingFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -207,11 +210,12 @@ func (o *samplingFlags) add(cmd *cobra.Command) {
 	f.Float64Var(&o.s.TopP, "top-p", 1, "only of the likeliest that have this probability together; 1 = off")
 	f.Float64Var(&o.s.MinP, "min-p", 0, "only of those with this share of the best one's probability; 0 = off")
 	f.Float64Var(&o.s.Repetition, "repetition-penalty", 1, "makes tokens less likely that were there before; 1 = off")
-	f.Uint64Var(&o.s.Seed, "seed", 0, "the same seed gives the same text, on any machine")
+	f.Int64Var(&o.seed, "seed", 0, "the same seed gives the same text, on any machine")
 }
 
-// check names the flag that is wrong.
+// check completes the settings and names the flag that is wrong.
 func (o *samplingFlags) check() error {
+	o.s.Seed = uint64(o.seed)
 	err := o.s.Check()
 	var fault *format.Error
 	if errors.As(err, &fault) {

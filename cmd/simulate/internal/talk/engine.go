@@ -52,7 +52,7 @@ type Token struct {
 	Top     []Alternative
 }
 
-// Finish says why an answer ended.
+// Finish says why an answer ended; "" = something went wrong.
 type Finish string
 
 // Reasons, in OpenAI's words.
@@ -112,7 +112,7 @@ func (e *Engine) check(r *Request) error {
 func (e *Engine) Run(ctx context.Context, r Request, emit func(Token) error) (Result, error) {
 	g := &generation{e: e, r: &r, emit: emit, ends: e.ends(r.Style)}
 	result := &g.result
-	result.PromptTokens, result.Finish = len(r.Prompt), Length
+	result.PromptTokens = len(r.Prompt)
 	if err := e.check(&r); err != nil {
 		return *result, err
 	}
@@ -186,6 +186,7 @@ func (g *generation) decode(ctx context.Context, logits []float32) error {
 			return nil
 		}
 		if g.result.Tokens == g.r.Most {
+			g.result.Finish = Length
 			break
 		}
 		var err error

@@ -46,7 +46,7 @@ func (r *Generate) Page(p *texttab.Page) {
 }
 
 // endings are the reasons to stop, for people.
-var endings = map[talk.Finish]string{talk.Stopped: "the model or a stop text", talk.Length: "their number"}
+var endings = map[talk.Finish]string{talk.Stopped: "the model or a stop text", talk.Length: "their number", "": "an interruption"}
 
 // generateDocument is everything, in SI units.
 type generateDocument struct {
@@ -77,13 +77,13 @@ type samplingDocument struct {
 	TopP        float64 `json:"top_p"`
 	MinP        float64 `json:"min_p"`
 	Repetition  float64 `json:"repetition_penalty"`
-	Seed        uint64  `json:"seed"`
+	Seed        int64   `json:"seed"`
 }
 
 // Document is the text with everything that made it.
 func (r *Generate) Document() any {
 	s, g := r.Sampling, &r.Result
 	return generateDocument{r.Made, r.Checkpoint, r.Layout, r.Mode, r.Style, r.Context,
-		samplingDocument{s.Temperature, s.TopK, s.TopP, s.MinP, s.Repetition, s.Seed}, r.Prompt, append([]int{}, r.IDs...), r.Text, r.Reasoning, string(g.Finish),
+		samplingDocument{s.Temperature, s.TopK, s.TopP, s.MinP, s.Repetition, int64(s.Seed)}, r.Prompt, append([]int{}, r.IDs...), r.Text, r.Reasoning, string(g.Finish),
 		g.PromptSeconds, g.PromptRate(), g.GenerateSeconds, g.GenerateRate(), r.StepBytes, r.KVBytes, r.PeakRSSBytes}
 }
