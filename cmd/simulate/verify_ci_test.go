@@ -139,7 +139,7 @@ func TestCIDocumentRuns(t *testing.T) {
 		case "sh":
 			scripts++
 			r := newRunner(t)
-			inTemp := regexp.MustCompile(`\bverify\.(xml|md)\b`).ReplaceAllString(m[2], r.temp+"/verify.$1")
+			inTemp := regexp.MustCompile(`\b(verify\.xml|verify\.md|OUT)\b`).ReplaceAllString(m[2], r.temp+"/$1")
 			log, code := r.bash(t, inTemp)
 			require.Zero(t, code, "%s\n%s", m[2], log)
 		case "yaml":
@@ -148,7 +148,7 @@ func TestCIDocumentRuns(t *testing.T) {
 			t.Fatalf("a block of %s is not checked", m[1])
 		}
 	}
-	require.GreaterOrEqual(t, scripts, 4)
+	require.GreaterOrEqual(t, scripts, 5)
 }
 
 // requireInputs finds the steps that use the action, and holds what they give it against what it takes.

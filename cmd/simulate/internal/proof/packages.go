@@ -66,6 +66,7 @@ type packageProver struct {
 	src       *converted.Source
 	tolerance parity.Tolerance
 	weights   *Weights
+	programs  map[string]*interp.Model // by path: functions of a package share their weights
 }
 
 func newPackageProver(ctx context.Context, s *PackageSubject, src *converted.Source, r *Result) (*packageProver, error) {
@@ -89,7 +90,7 @@ func newPackageProver(ctx context.Context, s *PackageSubject, src *converted.Sou
 	}
 	subject := &Subject{Checkpoint: s.Checkpoint, Mode: r.Mode, Tokens: s.Tokens}
 	p := &prover{ctx: ctx, subject: subject, model: model, plan: plan, result: r}
-	return &packageProver{prover: p, src: src, tolerance: s.Tolerance, weights: r.Weights[len(r.Weights)-1]}, nil
+	return &packageProver{prover: p, src: src, tolerance: s.Tolerance, weights: r.Weights[len(r.Weights)-1], programs: map[string]*interp.Model{}}, nil
 }
 
 // cut shortens a case to the positions that packages were built for.
@@ -215,9 +216,12 @@ func (p *packageProver) graphs(function string) (parity.Packages, error) {
 				return b, err
 			}
 		}
-		m, err := interp.New(c.Program.Program, interp.Options{Precision: interp.ANE, Path: c.Path})
-		if err != nil {
-			return b, err
+		m := p.programs[c.Path]
+		if m == nil {
+			if m, err = interp.New(c.Program.Program, interp.Options{Precision: interp.ANE, Path: c.Path}); err != nil {
+				return b, err
+			}
+			p.programs[c.Path] = m
 		}
 		b.Chunks = append(b.Chunks, graphOf(c, m))
 	}

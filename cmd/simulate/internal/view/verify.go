@@ -93,18 +93,18 @@ func claimOf(result *proof.Result) string {
 
 // weights says what the weights of packages have in common with the checkpoint's.
 func weights(p *texttab.Page, w *proof.Weights) {
-	text := fmt.Sprintf("weights of %s: %d as they are in the checkpoint", plural(w.Packages, "package"), w.Dense)
-	if w.Wrong == 0 {
-		text = fmt.Sprintf("weights of %s: %d equal to the checkpoint's in fp16", plural(w.Packages, "package"), w.Dense)
+	packages := plural(w.Packages, "package")
+	if f := w.First; f != nil {
+		p.No("weights of %s: %d of %d are not the checkpoint's, the first is %s", packages, w.Wrong, w.Dense+w.Others, f.Name)
+		p.Line("stored as %s in %s", f.Stored, f.Package)
+		p.Line("%s", f.Err.Error())
+		return
 	}
+	text := fmt.Sprintf("weights of %s: %d equal to the checkpoint's in fp16", packages, w.Dense)
 	if w.Others > 0 {
 		text += fmt.Sprintf(", %d compressed, at most %s from it in relative rms (%s)", w.Others, sig(w.WorstRMS), w.Worst)
 	}
 	p.Line("%s", text)
-	if f := w.First; f != nil {
-		p.No("%s: the first is %s, %s in %s", plural(w.Wrong, "wrong weight"), f.Name, f.Stored, f.Package)
-		p.Line("%s", f.Err.Error())
-	}
 }
 
 // denial names the first tensor that parts.
