@@ -17,6 +17,7 @@ import (
 	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
 	"anelab/internal/kernel"
+	"anelab/swa"
 )
 
 type benchOptions struct {
@@ -105,13 +106,13 @@ func runBench(ctx context.Context, c *console.Console, o *benchOptions, path str
 		return err
 	}
 	r.PeakRSSBytes = timing.PeakRSS() // before the arena below
-	r.RoofBytesPerSecond = kernel.SharedPool(r.Threads).ReadRate(arena(), 6)
+	r.RoofBytesPerSecond = kernel.SharedPool(r.Threads).ReadRate(arena(), 4)
 	return o.output.emit(c, r)
 }
 
 // arena is memory that no cache holds, every page of it real.
 func arena() []byte {
-	b := make([]byte, 1<<30)
+	b := make([]byte, 1<<29)
 	for i := 0; i < len(b); i += 512 {
 		b[i] = 1
 	}
@@ -131,16 +132,20 @@ func (o *benchOptions) load(path string, r *view.Bench) (*gemma4.Model, func() e
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		r.FileBytes = info.Size()
 	}
-	options := gemma4.Options{}
-	if o.kv == "f16" {
-		options.KV = gemma4.KVFloat16
+	options, elem := gemma4.Options{}, a.KV()
+	if o.kv == "f16" && elem == swa.Float32 {
+		options.KV, elem = gemma4.KVFloat16, swa.Float16
 	}
-	m, err := gemma4.Load(src.Config, src, a, options)
+	need, err := src.Memory(o.spec.Context(), elem.Bytes())
+	if err == nil {
+		err = enoughMemory(need, o.spec.Context())
+	}
 	if err != nil {
 		src.Close()
 		return nil, nil, err
 	}
-	if err := enoughMemory(m.StepBytes()+m.KVBytes(o.spec.Context()), o.spec.Context()); err != nil {
+	m, err := gemma4.Load(src.Config, src, a, options)
+	if err != nil {
 		src.Close()
 		return nil, nil, err
 	}
@@ -153,7 +158,7 @@ func enoughMemory(need int64, context int) error {
 	if have == 0 || need <= have {
 		return nil
 	}
-	return fmt.Errorf("a context of %d needs %.1f GB of memory and this machine has %.1f; ask for less depth", context, float64(need)/1e9, float64(have)/1e9)
+	return fmt.Errorf("a context of %d needs %.3g GB of memory (%d bytes) and this machine has %.3g GB; ask for less context", context, float64(need)/1e9, need, float64(have)/1e9)
 }
 
 func firstToken(ctx context.Context, m *gemma4.Model) error {

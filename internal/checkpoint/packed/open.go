@@ -84,6 +84,15 @@ func (f *File) HasHead() bool { return f.entries[Head] != nil }
 // Names lists the tensors of the text model in the order of the file.
 func (f *File) Names() []string { return f.names }
 
+// StoredBytes is the size of a tensor, tables and scales included; zero where there is none of that name.
+func (f *File) StoredBytes(name string) int64 {
+	e, ok := f.entries[name]
+	if !ok {
+		return 0
+	}
+	return e.Main.Size + e.Aux.Size
+}
+
 // Close unmaps the file; weights must not be used afterwards.
 func (f *File) Close() error { return f.file.Close() }
 
