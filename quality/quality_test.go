@@ -130,6 +130,8 @@ func TestUnitNames(t *testing.T) { // hand: another setting, another name; the s
 	require.Len(t, other.Weights, 3)
 	other.SetLayers(1, 2, quant.DenseF16)
 	require.Equal(t, []LayerSetting{{-1, "int4g32"}, {0, "int4g32"}, {1, "f16"}}, other.Weights)
+	other.SetLayers(0, 1, quant.DenseF16)
+	require.Equal(t, []LayerSetting{{-1, "f16"}, {0, "f16"}, {1, "f16"}}, other.Weights, "the projection of the per-layer inputs is of the first chunk")
 	again := u
 	again.SetAttn(map[int]attention.Policy{4: attention.Full{}, 9: attention.WFA{Window: 64}})
 	require.NotEqual(t, again.Name(), other.Name())
@@ -373,6 +375,22 @@ func TestEncodeLeavesASmallerLastGroup(t *testing.T) { // hand: 5 rows in groups
 	dense, err := Encode(context.Background(), m, quant.DenseF16)
 	require.NoError(t, err)
 	require.Equal(t, quant.DenseF16, dense.Encoding())
+}
+
+func TestHeadHasAnEncodingOfItsOwn(t *testing.T) { // invariant: other logits from the same hidden states, and the table is looked up as it was
+	r, u := embedded(t)
+	u.Tasks = []Task{Agreement}
+	kl := map[string]float64{}
+	for _, head := range []string{"", "int4g32", "int2g32"} {
+		one := u
+		one.Head = head
+		s, err := r.Run(context.Background(), one)
+		require.NoError(t, err)
+		kl[head] = s.Figures().KL
+	}
+	require.Zero(t, kl[""])
+	require.Greater(t, kl["int4g32"], 0.0)
+	require.Greater(t, kl["int2g32"], kl["int4g32"])
 }
 
 func TestFingerprintIsContent(t *testing.T) { // invariant: other weights, another fingerprint; the same, the same

@@ -76,7 +76,7 @@ func (r *Runner) check(u Unit) error {
 
 // load makes the models of a unit.
 func (r *Runner) load(ctx context.Context, u Unit) error {
-	settings := Unit{Mode: u.Mode, Attn: u.Attn, Weights: u.Weights, Tables: u.Tables}
+	settings := Unit{Mode: u.Mode, Attn: u.Attn, Weights: u.Weights, Tables: u.Tables, Head: u.Head}
 	var err error
 	if r.model == nil || r.settings != settings.Name() {
 		if r.model, err = r.loadModel(ctx, settings); err != nil {

@@ -60,6 +60,7 @@ type Unit struct {
 	Attn       []LayerSetting `json:"attn,omitempty"`    // policies that differ from the model's own, ascending by layer
 	Weights    []LayerSetting `json:"weights,omitempty"` // encodings that differ from the checkpoint's, ascending by layer
 	Tables     string         `json:"tables,omitempty"`  // encoding of the two embedding tables and the head tied to one
+	Head       string         `json:"head,omitempty"`    // encoding of the head alone, the table staying as it is
 }
 
 // LayerSetting is the policy or the encoding of one layer; layer −1 stands for the linears outside the layers.
@@ -137,8 +138,12 @@ func (u *Unit) SetAttn(policies map[int]attention.Policy) {
 	slices.SortFunc(u.Attn, func(a, b LayerSetting) int { return a.Layer - b.Layer })
 }
 
-// SetLayers gives the linears of layers [lo, hi) an encoding.
+// SetLayers gives the linears of layers [lo, hi) an encoding; from layer 0 on also the projection of the per-layer inputs, which is of
+// the first chunk.
 func (u *Unit) SetLayers(lo, hi int, e quant.Encoding) {
+	if lo == 0 && hi > 0 {
+		lo = outside
+	}
 	u.Weights = slices.DeleteFunc(u.Weights, func(w LayerSetting) bool { return lo <= w.Layer && w.Layer < hi })
 	for l := lo; l < hi; l++ {
 		u.Weights = append(u.Weights, LayerSetting{l, e.String()})

@@ -74,6 +74,7 @@ type encoded struct {
 	ctx    context.Context
 	layers map[int]quant.Encoding
 	tables quant.Encoding
+	head   quant.Encoding
 }
 
 // reencode wraps the source of a unit with its encodings.
@@ -86,13 +87,31 @@ func reencode(ctx context.Context, src Source, u Unit) (gemma4.Source, error) {
 		}
 		e.layers[w.Layer] = enc
 	}
-	if u.Tables != "" {
+	for _, x := range []struct {
+		text string
+		into *quant.Encoding
+	}{{u.Tables, &e.tables}, {u.Head, &e.head}} {
+		if x.text == "" {
+			continue
+		}
 		var err error
-		if e.tables, err = quant.ParseEncoding(u.Tables); err != nil {
+		if *x.into, err = quant.ParseEncoding(x.text); err != nil {
 			return nil, err
 		}
 	}
 	return e, nil
+}
+
+// Head is the tied table in an encoding of its own where the unit has one.
+func (e *encoded) Head() (quant.Matrix, error) {
+	if e.head == (quant.Encoding{}) {
+		return e.Source.Head()
+	}
+	m, err := e.Source.Matrix("embed_tokens.weight")
+	if err != nil {
+		return nil, err
+	}
+	return Encode(e.ctx, m, e.head)
 }
 
 // Matrix is the weight in its encoding. Every linear gets it whatever its size, and the last group of rows may be smaller than the

@@ -127,7 +127,8 @@ with the full model in f32 (agreement).
 
 Without CHECKPOINT a small trained model that comes with the program is used.
 LAYOUT may be only its policies: 'attn=wfa:64', '@9 attn=stream:4+32'. Weights
-are the checkpoint's own unless --weights or w= of a chunk says otherwise.`,
+are the checkpoint's own unless --weights or w= of a chunk says otherwise; w= of
+the chunk with the head is the head's, too, as on a device.`,
 		Example: `  simulate quality
   simulate quality recall 'attn=stream:4+64' 'attn=wfa:64' --tasks recall,ppl
   simulate quality recall @3way --weights int4g32,int3g32 --mode f32,ane

@@ -188,6 +188,9 @@ func (s *Subject) Unit(t *Trial, tasks []quality.Task, n int) error {
 	for _, c := range t.Layout.Cuts {
 		if c.Weights != (quant.Encoding{}) {
 			t.Unit.SetLayers(c.Lo, c.Hi, c.Weights)
+			if c.Head {
+				t.Unit.Head = c.Weights.String()
+			}
 		}
 	}
 	return nil
