@@ -158,12 +158,13 @@ func (s *judge) axisOf(op *mil.Op, w *census.Weight) (axis int, ok bool) {
 
 // flag is an optional operand of kind bool.
 func (s *judge) flag(op *mil.Op, param string) bool {
-	for _, b := range op.Input(param) {
-		if b.Value == nil {
-			return s.on[b.Name]
-		}
-		n, _ := b.Value.Int()
-		return n != 0
+	bound := op.Input(param)
+	if len(bound) == 0 {
+		return false
 	}
-	return false
+	if bound[0].Value == nil {
+		return s.on[bound[0].Name]
+	}
+	n, _ := bound[0].Value.Int()
+	return n != 0
 }

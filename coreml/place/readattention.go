@@ -229,8 +229,8 @@ func (r *chunkReader) kvHeads(from origin, width int64) int {
 }
 
 func operandName(op *mil.Op, param string) string {
-	for _, b := range op.Input(param) {
-		return b.Name
+	if bound := op.Input(param); len(bound) > 0 {
+		return bound[0].Name
 	}
 	return ""
 }
