@@ -172,7 +172,7 @@ func rescale(row, direction []float32) {
 func squares(x []float32) float64 {
 	var s float64
 	for _, v := range x {
-		s += float64(v) * float64(v)
+		s += float64(float64(v) * float64(v)) // the same bits where products fuse into sums
 	}
 	return s
 }
