@@ -16,6 +16,7 @@ import (
 	"anelab/internal/checkpoint/converted"
 	"anelab/internal/half"
 	"anelab/internal/shareddata"
+	"anelab/parity"
 )
 
 // made is a bundle in a temporary folder.
@@ -95,6 +96,9 @@ func TestBundleIsTheModel(t *testing.T) {
 	}
 }
 
+// same is equality.
+var same parity.Tolerance
+
 // sameTokens feeds a prompt to both.
 func sameTokens(t *testing.T, b *bundle.Bundle, model *gemma4.Model) {
 	state, err := model.NewState(32)
@@ -109,6 +113,7 @@ func sameTokens(t *testing.T, b *bundle.Bundle, model *gemma4.Model) {
 		want := gemma4.Argmax(logits)
 		require.Equal(t, want, got.ID)
 		require.Equal(t, logits[want], got.Logit)
+		require.NoError(t, same.Check(parity.Compare(chain.Logits(), logits, parity.Options{})))
 	}
 	require.Equal(t, len(prompt), chain.Next())
 }

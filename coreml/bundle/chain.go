@@ -22,7 +22,9 @@ type Chain struct {
 	context int
 	links   []*link
 	pos     int
-	ring    bool // sliding caches are rings, whose rows stay where they were written
+	scores  string    // name of the tensor that the last chunk takes its token from; "" if there is not just one
+	logits  []float32 // what it held in the last step
+	ring    bool      // sliding caches are rings, whose rows stay where they were written
 	values  map[string]*interp.Tensor
 }
 
@@ -46,7 +48,36 @@ func NewChain(h Host, context int, chunks ...*Chunk) (*Chain, error) {
 		c.links = append(c.links, &link{Chunk: chunk})
 		c.ring = c.ring || chunk.function().Input("ring_pos") != nil
 	}
+	c.scores = scores(chunks[len(chunks)-1].function())
 	return c, c.Reset()
+}
+
+// scores is the tensor whose greatest element is the token. Heads that are cut into pieces have several.
+func scores(f *mil.Function) (name string) {
+	for _, op := range f.Body.Ops {
+		if op.Type != "reduce_argmax" {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = op.Input("x")[0].Name
+	}
+	return name
+}
+
+// Logits are the soft-capped logits [V] of the last step, valid until the next; nil if the last chunk does not compute them in one
+// piece.
+func (c *Chain) Logits() []float32 { return c.logits }
+
+// watch picks the logits out of a run of the last chunk.
+func (c *Chain) watch(l *link) interp.Call {
+	call := interp.Call{State: l.state}
+	if c.scores != "" && l == c.links[len(c.links)-1] {
+		call.Only = func(name string) interp.Wanted { return name == c.scores }
+		call.Tap = func(_ string, t *interp.Tensor) { c.logits = append(c.logits[:0], t.Floats...) }
+	}
+	return call
 }
 
 // Reset forgets the sequence: caches are zeros again, which a masked write needs (0 · Inf would be NaN).
@@ -77,7 +108,7 @@ func (c *Chain) Step(ctx context.Context, token int) (Token, error) {
 		if err != nil {
 			return Token{}, err
 		}
-		if out, err = l.Model.Run(ctx, l.Function, in, interp.Call{State: l.state}); err != nil {
+		if out, err = l.Model.Run(ctx, l.Function, in, c.watch(l)); err != nil {
 			return Token{}, fmt.Errorf("%s: position %d: %w", l.Name, c.pos, err)
 		}
 		if c.Watch != nil {
