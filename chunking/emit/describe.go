@@ -10,8 +10,6 @@ import (
 	"anelab/internal/half"
 )
 
-func compare(a, b string) int { return strings.Compare(a, b) }
-
 // f16Of is a constant as an fp16 graph holds it.
 func f16Of(x float64) float64 { return float64(half.RoundF16(float32(x))) }
 
@@ -44,7 +42,7 @@ func (p *part) metadata() mil.Metadata {
 		{Key: "anelab.layout", Value: p.plan.Layout.String()},
 		{Key: "anelab.weights", Value: c.Weights.String()},
 	}}
-	slices.SortFunc(m.UserDefined, func(a, b mil.UserDefined) int { return compare(a.Key, b.Key) })
+	slices.SortFunc(m.UserDefined, func(a, b mil.UserDefined) int { return strings.Compare(a.Key, b.Key) })
 	return m
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"anelab/chunking"
 	"anelab/chunking/run"
@@ -115,7 +116,7 @@ func checkPlan(plan *chunking.Plan, m *run.Memory, o Options) error {
 		return &format.Error{Field: "context", Got: fmt.Sprint(plan.Context), Want: fmt.Sprintf("at most %d, max_position_embeddings", most)}
 	case m.Windowed[gemma4.Full] && o.Caches == StateCaches:
 		return &format.Error{Field: "attn", Got: "full layers with a window in a state", Want: "full", Fix: "ring_pos is that of the sliding layers; emit without states"}
-	case limit != float64(float32(limit)) || f16Of(limit) != limit:
+	case f16Of(limit) != limit:
 		return &format.Error{Path: "config.json", Field: "final_logit_softcapping", Got: fmt.Sprint(limit), Want: "a number that fp16 holds exactly"}
 	}
 	return nil
@@ -159,7 +160,7 @@ func (p *part) assemble(functions []*run.Function) (*mlpackage.Package, error) {
 		program.Functions[0].Name = mil.MainFunction
 		d.Interface, d.Functions, d.DefaultFunction = d.Functions[0].Interface, nil, ""
 	}
-	slices.SortFunc(d.Functions, func(a, b mil.FunctionDescription) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(d.Functions, func(a, b mil.FunctionDescription) int { return strings.Compare(a.Name, b.Name) })
 	program.Sort()
 	return &mlpackage.Package{Program: program, Description: d}, nil
 }

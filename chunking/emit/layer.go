@@ -16,38 +16,38 @@ type writer struct {
 	*graph
 	part  *part
 	fn    *call
+	chunk *chunking.Chunk
+	c     *gemma4.Config
+	eps   float64
 	cache keeper
-	masks map[string]string // causal mask with the band of a policy, by what it is for
+	masks map[string]string // causal mask with what a policy hides, by mask, policy and rows
 	rows  map[int][2]string // keys and values that layers read, by the layer that owns them
 	ple   string            // combined per-layer inputs [1, L·P, 1, T]
-	eps   float64           //
-	c     *gemma4.Config    //
-	chunk *chunking.Chunk   //
 }
 
 // layer is one decoder layer (spec forward.md §2.3) on the stream x [1, T, D].
 func (w *writer) layer(x string, y gemma4.Layer) string {
 	at := fmt.Sprintf("layers_%d_", y.Index)
 	w.prefix = at + "self_attn_"
-	h := w.norm(w.rmsOf("input_norm", x, y, "input_layernorm"), w.attention, y)
+	h := w.branch(w.rmsOf("input_norm", x, y, "input_layernorm"), w.attention, y)
 	x = w.residual(at, x, h, y, "post_attention_layernorm")
 
 	w.prefix = at + "mlp_"
-	h = w.norm(w.rmsOf("input_norm", x, y, "pre_feedforward_layernorm"), w.mlp, y)
+	h = w.branch(w.rmsOf("input_norm", x, y, "pre_feedforward_layernorm"), w.mlp, y)
 	x = w.residual(at, x, h, y, "post_feedforward_layernorm")
 
 	if w.c.HiddenSizePerLayer > 0 {
 		w.prefix = at + "per_layer_input_"
-		h = w.norm(x, w.perLayerInput, y)
+		h = w.branch(x, w.perLayerInput, y)
 		x = w.residual(at, x, h, y, "post_per_layer_input_norm")
 	}
 	w.prefix = at
 	return w.mul("output", x, w.scalar(y))
 }
 
-// norm runs a branch in channel layout and brings it back.
-func (w *writer) norm(h string, branch func(h string, y gemma4.Layer) string, y gemma4.Layer) string {
-	return w.toRows(branch(w.toChannels(h), y))
+// branch runs a part of a layer in channel layout and brings its result back.
+func (w *writer) branch(h string, part func(h string, y gemma4.Layer) string, y gemma4.Layer) string {
+	return w.toRows(part(w.toChannels(h), y))
 }
 
 // rmsOf norms with a gain of layer y.

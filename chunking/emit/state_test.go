@@ -141,7 +141,7 @@ func (h *ringHost) requireRing(where string, v run.Invocation, want *run.Tensor,
 // invariant: with states the graphs compute what the Go model computes with caches in ports: steps round the ring, blocks of a
 // prompt at any position that does not straddle the end of the ring, and drafts whose rows are not written.
 func TestStatesAreTheModel(t *testing.T) {
-	for text, weights := range map[string]string{"@4way": "f16", "@3way": "int4g16", "@2way": "f16", "@1way": "f16", "L0-2 | L3 | L4-6 | L7-9+head": "f16"} {
+	for text, weights := range map[string]string{"@4way": "f16", "@3way": "int4g16", "@2way": "f16", "@1way": "f16", "L0-2 | L3 | L4-6 | L7-9+head": "f16", "L0-9 | head": "f16"} {
 		t.Run(weights+"/"+text, func(t *testing.T) {
 			s := newSubject(t, nil, text+" context=24", weights, emit.Options{Prefill: []int{4}, Verify: 3, Caches: emit.StateCaches})
 			h := newRingHost(t, s)
