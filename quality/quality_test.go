@@ -44,6 +44,21 @@ func embedded(t testing.TB) (*Runner, Unit) {
 	return NewRunner(Inputs{Config: c.Config, Source: c, Checkpoint: sum, Set: set}), Unit{Checkpoint: sum, Set: set.Sum, Count: 1, Tasks: []Task{Recall, PPL}, Mode: "f32"}
 }
 
+// brief is the miniature with the first 128 tokens of its sequences, for tests that need no long distance.
+func brief(t testing.TB) (*Runner, Unit) {
+	t.Helper()
+	const tokens = 128
+	r, u := embedded(t)
+	set := &Set{ScoreFrom: r.in.Set.ScoreFrom, Sum: "brief"}
+	for _, q := range r.in.Set.Sequences {
+		late := func(at int) bool { return at+1 >= tokens }
+		set.Sequences = append(set.Sequences, Sequence{Tokens: q.Tokens[:tokens], Topics: slices.DeleteFunc(slices.Clone(q.Topics), late),
+			Questions: slices.DeleteFunc(slices.Clone(q.Questions), func(x Question) bool { return late(x.At) })})
+	}
+	r.in.Set, u.Set = set, set.Sum
+	return r, u
+}
+
 func TestEmbeddedLogits(t *testing.T) { // oracle: the reference's logits of the same palettes at the questions of two sequences
 	r, u := embedded(t)
 	require.NoError(t, u.SetWeights("int4g32", 20)) // linears too small for the packed file
@@ -81,13 +96,13 @@ func TestEmbeddedRecallEndsAtTheWindow(t *testing.T) { // hand: a window of w sh
 }
 
 func TestPartsAddUp(t *testing.T) { // invariant: a unit is the sum of its parts, bit for bit, whoever runs them, and its name is its content
-	r, u := embedded(t)
+	r, u := brief(t)
 	u.Count, u.Tasks = 2, []Task{Recall, Passkey, PPL, Agreement}
-	u.SetAttn(policies(t, "wfa:64", full...))
+	u.SetAttn(policies(t, "wfa:32", full...))
 	var sum Sums
 	names := map[string]bool{u.Name(): true}
 	for _, part := range u.Parts(1) {
-		other, _ := embedded(t)
+		other, _ := brief(t)
 		s, err := other.Run(context.Background(), part)
 		require.NoError(t, err)
 		sum.Add(&s)
@@ -110,11 +125,11 @@ func TestPartsAddUp(t *testing.T) { // invariant: a unit is the sum of its parts
 }
 
 func TestTheFullModelAgreesWithItself(t *testing.T) { // hand: agreement 1, divergence 0
-	r, u := embedded(t)
+	r, u := brief(t)
 	u.Tasks = []Task{Agreement}
 	s, err := r.Run(context.Background(), u)
 	require.NoError(t, err)
-	require.Equal(t, Count{512, 512}, s.Agree)
+	require.Equal(t, Count{128, 128}, s.Agree)
 	require.Zero(t, s.KL)
 	require.True(t, math.IsNaN(s.Figures().Recall), "what was not counted is no figure")
 }
@@ -289,13 +304,13 @@ func TestResultsAreBoundToTheirUnit(t *testing.T) { // invariant: read back what
 	}
 }
 
-func TestFlashIsFullPastSeveralBlocks(t *testing.T) { // invariant: 8 blocks of 64: every argmax, and no divergence to speak of
-	r, u := embedded(t)
+func TestFlashIsFullPastSeveralBlocks(t *testing.T) { // invariant: 8 blocks of 16: every argmax, and no divergence to speak of
+	r, u := brief(t)
 	u.Tasks = []Task{Agreement}
-	u.SetAttn(policies(t, "flash:64", full...))
+	u.SetAttn(policies(t, "flash:16", full...))
 	s, err := r.Run(context.Background(), u)
 	require.NoError(t, err)
-	require.Equal(t, Count{512, 512}, s.Agree)
+	require.Equal(t, Count{128, 128}, s.Agree)
 	require.Less(t, s.Figures().KL, 1e-9)
 }
 
@@ -378,7 +393,7 @@ func TestEncodeLeavesASmallerLastGroup(t *testing.T) { // hand: 5 rows in groups
 }
 
 func TestHeadHasAnEncodingOfItsOwn(t *testing.T) { // invariant: other logits from the same hidden states, and the table is looked up as it was
-	r, u := embedded(t)
+	r, u := brief(t)
 	u.Tasks = []Task{Agreement}
 	kl := map[string]float64{}
 	for _, head := range []string{"", "int4g32", "int2g32"} {
@@ -429,7 +444,7 @@ func (p plain) Matrix(name string) (quant.Matrix, error) {
 func (plain) Head() (quant.Matrix, error) { return nil, nil }
 
 func TestMeasuredModesDiffer(t *testing.T) { // 16 bits cost a little, two bits of weights a lot; the order is what counts
-	r, u := embedded(t)
+	r, u := brief(t)
 	u.Tasks = []Task{Agreement}
 	var kl []float64
 	for _, c := range [][2]string{{"f32", Stored}, {"ane", Stored}, {"f32", "int2g32"}} {
