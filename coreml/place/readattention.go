@@ -119,7 +119,7 @@ type look struct {
 }
 
 // sliding are names of ports that only layers with a window read.
-var sliding = regexp.MustCompile(`(?i)sliding|kv13|window|local`)
+var sliding = regexp.MustCompile(`(?i)sliding|kv13|window|local|^(cos|sin)_s$`)
 
 // attend appends the op of a layer's attention, and says of the layer what it shows. Without names an attention begins a layer.
 func (r *chunkReader) attend(op *mil.Op, l look) {
@@ -208,6 +208,9 @@ func (r *chunkReader) trace(name string) (from origin) {
 		}
 		for next := range mil.Uses(op) {
 			queue = append(queue, next)
+			if data := r.written[next]; data != "" {
+				queue = append(queue, data)
+			}
 		}
 	}
 	return from

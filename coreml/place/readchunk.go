@@ -21,8 +21,9 @@ type chunkReader struct {
 	model     *chunking.Model // grows with the chunks
 	producers map[string]*mil.Op
 	weights   map[string]*census.Weight
-	counted   map[string]bool // weights that ops have been made for
-	scales    map[string]bool // names that something is multiplied with, element by element
+	counted   map[string]bool   // weights that ops have been made for
+	written   map[string]string // state → what was written to it last
+	scales    map[string]bool   // names that something is multiplied with, element by element
 
 	layers  map[string]int // number in a name → layer of the model
 	layer   int            // of the op at hand; −1 before the first
@@ -38,7 +39,7 @@ type chunkReader struct {
 // readChunk reads one function; its layers are appended to the model.
 func readChunk(f *mil.Function, m *chunking.Model, earlier map[string]bool) (*chunkReader, error) {
 	r := &chunkReader{Chunk: &chunking.Chunk{Lo: len(m.Layers)}, scope: scopeOf(f), f: f, model: m, producers: f.Body.Producers(), weights: map[string]*census.Weight{},
-		counted: map[string]bool{}, scales: map[string]bool{}, layers: map[string]int{}, layer: -1, owners: map[string]int{}, strange: classes{}}
+		counted: map[string]bool{}, scales: map[string]bool{}, written: map[string]string{}, layers: map[string]int{}, layer: -1, owners: map[string]int{}, strange: classes{}}
 	var in []mil.Variable
 	for _, v := range f.Inputs {
 		in = append(in, v.Variable)
@@ -73,11 +74,25 @@ func (r *chunkReader) op(op *mil.Op) {
 	if op.Type == "const" || op.IsConstexpr() {
 		return
 	}
+	for name := range mil.Uses(op) {
+		if n := layerNumber.FindStringSubmatch(name); n != nil && r.weights[name] != nil {
+			r.enter(n[1])
+		}
+	}
 	if w := r.weightOf(op); w != nil {
 		r.product(op, w)
 		return
 	}
 	switch op.Type {
+	case "write_state", "coreml_update_state":
+		for _, b := range op.Input("input") {
+			r.written[b.Name] = operandName(op, "data")
+		}
+		if op.Type == "coreml_update_state" {
+			for _, b := range op.Input("state") {
+				r.written[b.Name] = operandName(op, "value")
+			}
+		}
 	case "mul":
 		for name := range mil.Uses(op) {
 			r.scales[name] = true
@@ -108,9 +123,6 @@ var layerNumber = regexp.MustCompile(`(?:layers?|blocks?|h)[._](\d+)[._]`)
 
 // product is an op with a weight [rows, cols].
 func (r *chunkReader) product(op *mil.Op, w *census.Weight) {
-	if n := layerNumber.FindStringSubmatch(w.Name); n != nil {
-		r.enter(n[1])
-	}
 	out, _ := op.Outputs[0].Type.AsTensor()
 	results, _ := out.Count()
 	shape := w.Type.Shape
@@ -119,7 +131,7 @@ func (r *chunkReader) product(op *mil.Op, w *census.Weight) {
 		cols = contraction(op, r.operands(op))
 		rows = product(shape) / max(1, cols)
 	}
-	one := chunking.Op{Kind: kindOf(w.Name), Layer: r.layer, Rows: int(rows), Cols: int(cols), Encoding: encodingOf(w), MACs: results * cols}
+	one := chunking.Op{Kind: r.kindOf(w.Name, rows), Layer: r.layer, Rows: int(rows), Cols: int(cols), Encoding: encodingOf(w), MACs: results * cols}
 	if one.Kind == chunking.OpPLEModel || one.Kind == chunking.OpHead {
 		one.Layer = -1
 	}
@@ -137,12 +149,19 @@ func (r *chunkReader) product(op *mil.Op, w *census.Weight) {
 var kinds = []chunking.OpKind{chunking.OpPLEModel, chunking.OpPLEGate, chunking.OpPLEProj, chunking.OpQ, chunking.OpK, chunking.OpV, chunking.OpO, chunking.OpGate, chunking.OpUp,
 	chunking.OpDown, chunking.OpHead}
 
-// kindOf tells a weight by its name. What has none is the output projection of the attention, whose name converters lose; nothing
-// depends on it.
-func kindOf(name string) chunking.OpKind {
+// kindOf tells a weight by its name. Converters lose names; without one, what is as wide as the per-layer inputs and comes before the
+// layers makes those, and of the others nothing depends on which they are.
+func (r *chunkReader) kindOf(name string, rows int64) chunking.OpKind {
 	for _, k := range kinds {
 		if strings.Contains(name, string(k)) {
 			return k
+		}
+	}
+	if r.layer < 0 {
+		for _, p := range r.Inputs {
+			if n := len(p.Shape); p.Role == chunking.RolePLE && n > 0 && int64(p.Shape[n-1]) == rows {
+				return chunking.OpPLEModel
+			}
 		}
 	}
 	return chunking.OpO
@@ -205,13 +224,18 @@ func (r *chunkReader) mostlyStored() quant.Encoding {
 	return best
 }
 
+// repeated ends the names of the copies that converters make of a constant for each of its readers.
+var repeated = regexp.MustCompile(`_promoted(_\d+)?(_to_fp16)?$`)
+
 // gains collects the vectors and factors that are not multiplied as matrices: one op, as in the plans of layouts each has some.
 // The shortest are in the program's text: the factor of a layer.
 func (r *chunkReader) gains() {
 	var n, bytes int64
+	seen := map[string]bool{}
 	for name, w := range r.weights {
-		if !r.counted[name] && w.Type.DType.IsFloat() && !padding(w) {
-			n, bytes = n+w.Elements(), bytes+w.Bytes()
+		name = repeated.ReplaceAllString(name, "")
+		if !r.counted[w.Name] && !seen[name] && w.Type.DType.IsFloat() && !padding(w) {
+			seen[name], n, bytes = true, n+w.Elements(), bytes+w.Bytes()
 		}
 	}
 	for name, v := range r.values {

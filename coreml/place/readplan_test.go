@@ -105,6 +105,44 @@ func TestPlansOfConvertedChunks(t *testing.T) {
 	}
 }
 
+// oracle: packages with states have the weights and products of the decode plan and no caches among their ports; those of a prompt
+// in batches, the weights and products of a plan of as many tokens whose context is the batch.
+func TestPlansOfOtherFunctions(t *testing.T) {
+	folder := shareddata.Dir(t, "coreml/chunks")
+	m := modelOf(t, filepath.Join(folder, "config.json"))
+	for _, c := range []struct{ folder, prefix, function, layout string }{
+		{"stateful_fp16", "chunk_", "main", "L0-4 w=f16 | L5-9 w=f16 | L10-14 w=f16 | L15-19+head w=f16 context=32"},
+		{"stateful_w4", "chunk_", "main", "L0-4 | L5-9 | L10-14 | L15-19+head context=32"},
+		{"prefill_fp16", "prefill_chunk", "prefill_b8", "L0-4 w=f16 | L5-9 w=f16 | L10-14 w=f16 | L15-19+head w=f16 context=8 tokens=8"},
+		{"prefill_w4", "prefill_chunk", "prefill_b8", "L0-4 | L5-9 | L10-14 | L15-19+head context=8 tokens=8"},
+	} {
+		t.Run(c.folder, func(t *testing.T) {
+			want := planOf(t, m, c.layout)
+			var functions []*mil.Function
+			for i := range want.Chunks {
+				p, err := mlpackage.Open(filepath.Join(folder, c.folder, fmt.Sprintf("%s%d.mlpackage", c.prefix, i+1)))
+				require.NoError(t, err)
+				t.Cleanup(func() { p.Close() })
+				functions = append(functions, p.Program.Function(c.function))
+			}
+			r, err := ReadPlan(functions)
+			require.NoError(t, err)
+			require.Empty(t, r.Unknown)
+			for i, w := range want.Chunks {
+				a, b := w.Totals, r.Plan.Chunks[i].Totals
+				require.Zero(t, b.CacheInBytes)
+				if w.Head && want.Layout.QueryTokens > 1 { // of a prompt only the last token needs logits
+					a.MACs -= int64(want.Layout.QueryTokens-1) * int64(m.Config.VocabSize*m.Config.HiddenSize)
+				}
+				for _, x := range []*chunking.Totals{&a, &b} {
+					x.CacheBytes, x.CacheInBytes, x.InputBytes, x.OutputBytes = 0, 0, 0, 0
+				}
+				require.Equal(t, a, b, w)
+			}
+		})
+	}
+}
+
 // emitted are the decode functions of a plan's chunks.
 func emitted(t *testing.T, p *chunking.Plan, src gemma4.Source) (functions []*mil.Function) {
 	chunks, err := emit.Emit(context.Background(), p, src, emit.Options{})
