@@ -27,8 +27,8 @@ func (a *f32) palette(y []float32, w *quant.Packed, x []float32, t int) {
 
 func (j *palette32) Run(lo, hi int) { kernel.Palette4Rows(j.y, j.m, &j.x, 2*lo, 2*hi) }
 
-// pairsPerGrain is how many pairs of groups a core takes at a time: some 128 KiB of indices for one input.
-func pairsPerGrain(m *kernel.Palette4, t int) int { return max(1, 1<<17/(2*m.Stride()*max(t/4, 1))) }
+// pairsPerGrain is how many pairs of groups a core takes at a time: some 64 KiB of indices for one input.
+func pairsPerGrain(m *kernel.Palette4, t int) int { return max(1, 1<<16/(2*m.Stride()*max(t/4, 1))) }
 
 // paletteBatch is the number of rows from which decoding a palette row once pays more than reading indices for every row.
 const paletteBatch = 4

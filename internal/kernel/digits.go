@@ -110,43 +110,54 @@ func Palette4Rows(y []float32, m *Palette4, x *Digits, lo, hi int) {
 	if len(y) != x.rows*m.Rows || lo%2 != 0 || hi%2 != 0 || hi > m.Groups() || x.blocks*digitCols != m.Blocks()*BlockCols {
 		panic("kernel: Palette4Rows: want y [T, Rows], an even range of groups, and inputs of the matrix's width")
 	}
-	part := max(inputBytes/x.rowBytes()/gemmInputs, 1) * gemmInputs
+	part, half := max(inputBytes/x.rowBytes()/gemmInputs, 1)*gemmInputs, (hi-lo)/2
 	for first := 0; first < x.rows; first += part {
-		for g := lo; g < hi; g += 2 {
-			palettePart(y, m, x, [3]int{g, first, min(first+part, x.rows)})
+		for g := lo; g < lo+half; g++ {
+			p := pair{m: m, x: x, groups: [2]int{g, g + half}}
+			p.rows(y, first, min(first+part, x.rows))
 		}
 	}
 }
 
-// palettePart is groups g and g+1 times inputs [first, end); at is g, first, end.
-func palettePart(y []float32, m *Palette4, x *Digits, at [3]int) {
-	var tile [gemmInputs * 2 * GroupRows]float32
-	g, end := at[0], at[2]
-	row := g * GroupRows
-	last := min(row+2*GroupRows, m.Rows)
-	for t := at[1]; t < end; t += gemmInputs {
-		n := min(gemmInputs, end-t)
-		pairOfGroups(&tile, m, x, [3]int{g, t, n})
-		for i := range n {
-			copy(y[(t+i)*m.Rows+row:(t+i)*m.Rows+last], tile[i*2*GroupRows:])
-		}
-	}
+// pair is two groups that go through a kernel together. Those of one half of a range and of the other are two streams through memory,
+// each without gaps, as prefetching likes it.
+type pair struct {
+	m      *Palette4
+	x      *Digits
+	groups [2]int
 }
 
 // gemmInputs is how many inputs share a read of the weights.
 const gemmInputs = 6
 
-// pairOfGroups fills tile [n, 64] with groups g and g+1 times inputs t … t+n−1; at is g, t, n.
-func pairOfGroups(tile *[gemmInputs * 2 * GroupRows]float32, m *Palette4, x *Digits, at [3]int) {
-	g, t, n := at[0], at[1], at[2]
-	if n > 1 && gemm4Fast(tile, m, x, at) {
+// tile is the results of a kernel: for every input 32 rows of either group.
+type tile [gemmInputs * 2 * GroupRows]float32
+
+// rows fills the pair's rows of y for inputs [first, end).
+func (p pair) rows(y []float32, first, end int) {
+	var out tile
+	for t := first; t < end; t += gemmInputs {
+		n := min(gemmInputs, end-t)
+		p.fill(&out, t, n)
+		for i := range n {
+			for k, g := range p.groups {
+				row, last := min(g*GroupRows, p.m.Rows), min((g+1)*GroupRows, p.m.Rows)
+				copy(y[(t+i)*p.m.Rows+row:(t+i)*p.m.Rows+last], out[(2*i+k)*GroupRows:])
+			}
+		}
+	}
+}
+
+// fill computes inputs t … t+n−1.
+func (p pair) fill(out *tile, t, n int) {
+	if n > 1 && gemm4Fast(out, p, t, n) {
 		return
 	}
 	for i := range n {
-		out := tile[i*2*GroupRows:][:2*GroupRows]
-		if !gemv4Fast(out, m, x, g, t+i) {
-			gemv4Go(out, m, x, g, t+i)
-			gemv4Go(out[GroupRows:], m, x, g+1, t+i)
+		y := out[i*2*GroupRows:][:2*GroupRows]
+		if !gemv4Fast(y, p, t+i) {
+			gemv4Go(y, p.m, p.x, p.groups[0], t+i)
+			gemv4Go(y[GroupRows:], p.m, p.x, p.groups[1], t+i)
 		}
 	}
 }

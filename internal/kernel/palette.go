@@ -12,7 +12,7 @@ import (
 // rows to a multiple of 64. The palettes of a group are 16 float32 numbers, the values of its fp16 entries.
 type Palette4 struct {
 	Rows, Cols int
-	Packed     []byte    // [groups, octets, 2, 16 dwords]
+	Packed     []byte    // [groups, octets, 2, 16 dwords], and in memory at least a byte more, which kernels may read
 	LUT        []float32 // [groups, 16]
 	tables     []byte    // [groups, groupTable], what the integer kernels read, derived from LUT
 }
@@ -40,8 +40,14 @@ func (m *Palette4) Stride() int { return m.Blocks() * blockOctets * 128 }
 // NewPalette4 allocates the packed form of a matrix; Set fills it, Seal makes it ready.
 func NewPalette4(rows, cols int) *Palette4 {
 	m := &Palette4{Rows: rows, Cols: cols}
-	m.Packed, m.LUT = make([]byte, m.Groups()*m.Stride()), make([]float32, 16*m.Groups())
+	n := m.Groups() * m.Stride()
+	m.Packed, m.LUT = make([]byte, n, n+1), make([]float32, 16*m.Groups())
 	return m
+}
+
+// group is where the indices and the table of a group begin.
+func (m *Palette4) group(g int) (packed, table *byte) {
+	return &m.Packed[g*m.Stride()], &m.tables[g*groupTable]
 }
 
 // at is the byte and the shift of an index.

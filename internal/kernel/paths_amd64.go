@@ -79,26 +79,32 @@ func axpy64Fast(y []float64, x []float32, p float32) bool {
 	return active != generic
 }
 
-// gemv4Fast multiplies groups g and g+1 with input i.
-func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool {
-	in, stride := &x.data[i*x.rowBytes()], m.Stride()
+// gemv4Fast multiplies a pair of groups with input i.
+func gemv4Fast(y []float32, p pair, i int) bool {
+	in, blocks := &p.x.data[i*p.x.rowBytes()], p.x.blocks
 	switch active {
 	case avx512:
-		gemv4VNNI(&y[0], &m.Packed[g*stride], stride, &m.tables[g*groupTable], in, x.blocks)
+		packed, table := p.m.group(p.groups[0])
+		apart := p.groups[1] - p.groups[0]
+		gemv4VNNI(&y[0], packed, apart*p.m.Stride(), table, apart*groupTable, in, blocks)
 	case avxvnni:
-		gemv4AVXVNNI(&y[0], &m.Packed[g*stride], &m.tables[g*groupTable], in, x.blocks)
-		gemv4AVXVNNI(&y[GroupRows], &m.Packed[(g+1)*stride], &m.tables[(g+1)*groupTable], in, x.blocks)
+		for k, g := range p.groups {
+			packed, table := p.m.group(g)
+			gemv4AVXVNNI(&y[k*GroupRows], packed, table, in, blocks)
+		}
 	case avx2:
-		gemv4AVX2(&y[0], &m.Packed[g*stride], &m.tables[g*groupTable], in, x.blocks)
-		gemv4AVX2(&y[GroupRows], &m.Packed[(g+1)*stride], &m.tables[(g+1)*groupTable], in, x.blocks)
+		for k, g := range p.groups {
+			packed, table := p.m.group(g)
+			gemv4AVX2(&y[k*GroupRows], packed, table, in, blocks)
+		}
 	}
 	return active != generic
 }
 
-// y[64] = groups at packed and packed+stride, their tables, an input of that many blocks.
+// y[64] = the groups at packed and packed+stride, their tables, an input of that many blocks.
 //
 //go:noescape
-func gemv4VNNI(y *float32, packed *byte, stride int, tables, x *byte, blocks int)
+func gemv4VNNI(y *float32, packed *byte, stride int, table *byte, tableStride int, x *byte, blocks int)
 
 // y[32] = a group, its table, an input of that many blocks.
 //
@@ -108,25 +114,26 @@ func gemv4AVX2(y *float32, packed, table, x *byte, blocks int)
 //go:noescape
 func gemv4AVXVNNI(y *float32, packed, table, x *byte, blocks int)
 
-// gemm4Fast fills tile [n, 64] with groups g and g+1 times inputs t … t+n−1; at is g, t, n.
-func gemm4Fast(tile *[gemmInputs * 2 * GroupRows]float32, m *Palette4, x *Digits, at [3]int) bool {
+// gemm4Fast multiplies a pair of groups with inputs t … t+n−1.
+func gemm4Fast(out *tile, p pair, t, n int) bool {
 	if active != avx512 {
 		return false
 	}
-	for k := range 2 {
-		g, in := at[0]+k, &x.data[at[1]*x.rowBytes()]
-		y, packed, table := &tile[k*GroupRows], &m.Packed[g*m.Stride()], &m.tables[g*groupTable]
-		switch at[2] {
+	in, stride, blocks := &p.x.data[t*p.x.rowBytes()], p.x.rowBytes(), p.x.blocks
+	for k, g := range p.groups {
+		packed, table := p.m.group(g)
+		y := &out[k*GroupRows]
+		switch n {
 		case 2:
-			gemm4x2VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+			gemm4x2VNNI(y, packed, table, in, stride, blocks)
 		case 3:
-			gemm4x3VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+			gemm4x3VNNI(y, packed, table, in, stride, blocks)
 		case 4:
-			gemm4x4VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+			gemm4x4VNNI(y, packed, table, in, stride, blocks)
 		case 5:
-			gemm4x5VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+			gemm4x5VNNI(y, packed, table, in, stride, blocks)
 		default:
-			gemm4x6VNNI(y, packed, table, in, x.rowBytes(), x.blocks)
+			gemm4x6VNNI(y, packed, table, in, stride, blocks)
 		}
 	}
 	return true

@@ -7,13 +7,14 @@ import "unsafe"
 // cpuPaths is NEON, which every arm64 has.
 func cpuPaths() []path { return []path{neon} }
 
-// gemv4Fast multiplies groups g and g+1 with input i.
-func gemv4Fast(y []float32, m *Palette4, x *Digits, g, i int) bool {
+// gemv4Fast multiplies a pair of groups with input i.
+func gemv4Fast(y []float32, p pair, i int) bool {
 	if active != neon {
 		return false
 	}
-	for k := range 2 {
-		gemv4NEON(&y[k*GroupRows], &m.Packed[(g+k)*m.Stride()], &m.tables[(g+k)*groupTable], &x.data[i*x.rowBytes()], x.blocks)
+	for k, g := range p.groups {
+		packed, table := p.m.group(g)
+		gemv4NEON(&y[k*GroupRows], packed, table, &p.x.data[i*p.x.rowBytes()], p.x.blocks)
 	}
 	return true
 }

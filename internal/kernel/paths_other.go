@@ -14,9 +14,7 @@ func geluMulFast(y, x, z []float32) bool                       { return false }
 func sumStreamsFast(b []byte) (uint64, bool)                   { return 0, false }
 func digitsFast(dst []byte, x []float32) bool                  { return false }
 
-func gemm4Fast(tile *[gemmInputs * 2 * GroupRows]float32, m *Palette4, x *Digits, at [3]int) bool {
-	return false
-}
+func gemm4Fast(out *tile, p pair, t, n int) bool                      { return false }
 func gemv4WideFast(y []float64, m *Palette4, x []float64, g int) bool { return false }
 
 func dotLanesFast(l *Lanes, x, y []float32) bool                     { return false }

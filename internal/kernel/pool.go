@@ -120,18 +120,22 @@ func (p *Pool) leave() {
 	}
 }
 
-// drain takes blocks of rows until none is left.
+// drain takes blocks of rows until none is left: a good part of what is left each time, so that most rows are read in one go, and grain
+// rows at the end, so that all threads end together.
 func (p *Pool) drain() {
 	for {
-		lo := p.next.Add(p.grain) - p.grain
+		lo := p.next.Load()
 		if lo >= p.n {
 			return
 		}
-		p.job.Run(int(lo), int(min(lo+p.grain, p.n)))
+		size := max((p.n-lo)/int64(3*p.threads)/p.grain, 1) * p.grain
+		if p.next.CompareAndSwap(lo, lo+size) {
+			p.job.Run(int(lo), int(min(lo+size, p.n)))
+		}
 	}
 }
 
-// Do runs rows [0, n) of the job in blocks of grain rows and returns when all are done. A job must not call Do.
+// Do runs rows [0, n) of the job in blocks of grain rows or multiples and returns when all are done. A job must not call Do.
 func (p *Pool) Do(n, grain int, job Job) {
 	if p.threads == 1 || n <= grain {
 		if n > 0 {

@@ -23,21 +23,25 @@ func palette(a *asm) {
 
 // gemv4 multiplies two groups of 32 rows with one input, exactly within a block of 64 inputs. Nibble j of a word is the index of
 // input j in the lower word of a dword and of input j+4 in the upper one; VPERMW reads five bits of it, so a table is there twice.
+// Shifts have one port of the core for themselves and loads have slack, so the upper nibbles come from a load one byte further on.
 //
 //	Z0–Z7    sums of high and low digits of four vectors     Z12, Z13  tables of two groups
 //	Z8–Z11   float32 totals                                  Z16–Z19   indices     Z20, Z21  scratch
 //	Z24–Z31  digits of an octet
 func gemv4(a *asm) {
-	a.text("y[64] = two groups of 32 rows times x", "gemv4VNNI", 48)
+	a.text("y[64] = two groups of 32 rows times x", "gemv4VNNI", 56)
 	a.op("MOVQ y+0(FP), DI")
 	a.op("MOVQ packed+8(FP), R8")
 	a.op("MOVQ stride+16(FP), R9")
 	a.op("ADDQ R8, R9")
-	a.op("MOVQ tables+24(FP), R10")
-	a.op("MOVQ x+32(FP), SI")
-	a.op("MOVQ blocks+40(FP), CX")
+	a.op("MOVQ table+24(FP), R10")
+	a.op("MOVQ tableStride+32(FP), R11")
+	a.op("ADDQ R10, R11")
+	a.op("MOVQ x+40(FP), SI")
+	a.op("MOVQ blocks+48(FP), CX")
+	groups, tables := []string{"R8", "R9"}, []string{"R10", "R11"}
 	for g := range 2 {
-		a.op("VBROADCASTI64X4 %d(R10), Z%d", g*groupTable, 12+g)
+		a.op("VBROADCASTI64X4 (%s), Z%d", tables[g], 12+g)
 	}
 	for v := range 4 {
 		a.op("VPXORQ Z%d, Z%d, Z%d", 8+v, 8+v, 8+v)
@@ -53,15 +57,17 @@ func gemv4(a *asm) {
 		a.op("VPBROADCASTD %d(BX), Z%d", 4*k, 24+k)
 	}
 	for v := range 4 {
-		ptr := []string{"R8", "R9"}[v/2]
-		a.op("VMOVDQU32 %d(%s), Z%d", v%2*64, ptr, 16+v)
-		a.op("PREFETCHT0 %d(%s)", prefetch+v%2*64, ptr)
+		a.op("VMOVDQU32 %d(%s), Z%d", v%2*64, groups[v/2], 16+v)
+		a.op("PREFETCHT0 %d(%s)", prefetch+v%2*64, groups[v/2])
 	}
 	for j := range 4 {
 		for v := range 4 {
 			a.op("VPERMW Z%d, Z%d, Z%d", 12+v/2, 16+v, 20+v%2)
-			if j < 3 {
+			switch j {
+			case 0, 2:
 				a.op("VPSRLW $4, Z%d, Z%d", 16+v, 16+v)
+			case 1:
+				a.op("VMOVDQU32 %d(%s), Z%d", v%2*64+1, groups[v/2], 16+v)
 			}
 			a.op("VPDPWSSD Z%d, Z%d, Z%d", 24+j, 20+v%2, 2*v)
 			a.op("VPDPWSSD Z%d, Z%d, Z%d", 28+j, 20+v%2, 2*v+1)
@@ -82,7 +88,7 @@ func gemv4(a *asm) {
 	a.op("DECQ CX")
 	a.op("JNZ block")
 	for v := range 4 {
-		a.op("VMULPS.BCST %d(R10), Z%d, Z%d", v/2*groupTable+32, 8+v, 8+v)
+		a.op("VMULPS.BCST 32(%s), Z%d, Z%d", tables[v/2], 8+v, 8+v)
 		a.op("VMOVUPS Z%d, %d(DI)", 8+v, 64*v)
 	}
 	a.op("VZEROUPPER")
