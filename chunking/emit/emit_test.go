@@ -77,12 +77,12 @@ func newSubject(t testing.TB, config *gemma4.Config, text, weights string, o emi
 	require.NoError(t, err)
 	policies, err := run.Shiftable(s.plan)
 	require.NoError(t, err)
-	s.model, err = gemma4.Load(c, src, arith.NewANE(arith.ANERules{}, 2), gemma4.Options{Policies: policies, Linear: palettes(e)})
+	s.model, err = gemma4.Load(c, src, arith.NewANE(arith.ANERules{}, 1), gemma4.Options{Policies: policies, Linear: palettes(e)})
 	require.NoError(t, err)
 	s.chunks, err = emit.Emit(context.Background(), s.plan, src, o)
 	require.NoError(t, err)
 	for _, chunk := range s.chunks {
-		g, err := interp.New(chunk.Package.Program, interp.Options{Precision: interp.ANE, Threads: 2, Path: chunk.Name})
+		g, err := interp.New(chunk.Package.Program, interp.Options{Precision: interp.ANE, Threads: 1, Path: chunk.Name})
 		require.NoError(t, err)
 		s.graphs = append(s.graphs, g)
 	}
@@ -150,7 +150,8 @@ func TestGraphsAreTheModel(t *testing.T) {
 	} {
 		o := emit.Options{Prefill: []int{8}, Verify: 3, Window: run.VerifyWindow(i % 2)}
 		t.Run(fmt.Sprintf("%s/%s/%s", c.weights, c.text, o.Window), func(t *testing.T) {
-			exercise(t, newSubject(t, nil, c.text+" context=24", c.weights, o), o)
+			t.Parallel()
+			exercise(t, newSubject(t, nil, c.text+" context=20", c.weights, o), o)
 		})
 	}
 }
@@ -180,7 +181,8 @@ func TestGraphsOfOtherModels(t *testing.T) {
 	} {
 		o := emit.Options{Prefill: []int{12}, Verify: 4, Window: run.VerifyWindow(i % 2)}
 		t.Run(fmt.Sprintf("%s/%s", c.text, o.Window), func(t *testing.T) {
-			exercise(t, newSubject(t, c.config, c.text+" context=30", "f16", o), o)
+			t.Parallel()
+			exercise(t, newSubject(t, c.config, c.text+" context=25", "f16", o), o)
 		})
 	}
 }

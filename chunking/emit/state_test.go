@@ -143,6 +143,7 @@ func (h *ringHost) requireRing(where string, v run.Invocation, want *run.Tensor,
 func TestStatesAreTheModel(t *testing.T) {
 	for text, weights := range map[string]string{"@4way": "f16", "@3way": "int4g16", "@2way": "f16", "@1way": "f16", "L0-2 | L3 | L4-6 | L7-9+head": "f16", "L0-9 | head": "f16"} {
 		t.Run(weights+"/"+text, func(t *testing.T) {
+			t.Parallel()
 			s := newSubject(t, nil, text+" context=24", weights, emit.Options{Prefill: []int{4}, Verify: 3, Caches: emit.StateCaches})
 			h := newRingHost(t, s)
 			session, err := run.NewSession(s.model, s.plan)

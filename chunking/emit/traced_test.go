@@ -100,12 +100,13 @@ func TestEmittedChunksAreTheTracedOnes(t *testing.T) {
 			chunks, err := emit.Emit(context.Background(), plan, src, c.o)
 			require.NoError(t, err)
 			folder := filepath.Join(dir, c.folder)
+			index := tracedIndex(t, folder)
 			for i, chunk := range chunks {
 				name := chunk.Name
 				if c.pattern != "" {
 					name = fmt.Sprintf(c.pattern, i+1)
 				}
-				compareTraced(t, filepath.Join(folder, name), tracedIndex(t, folder)[name], chunk, c.only)
+				compareTraced(t, filepath.Join(folder, name), index[name], chunk, c.only)
 			}
 		})
 	}

@@ -35,7 +35,9 @@ func TestPackagesReadBack(t *testing.T) {
 			s.graphs[i], err = interp.New(pkg.Program, interp.Options{Precision: interp.ANE, Threads: 2, Path: path})
 			require.NoError(t, err)
 		}
-		exercise(t, s, o)
+		if weights != "f16" {
+			exercise(t, s, o)
+		}
 	}
 }
 
