@@ -72,7 +72,7 @@ func (v *Vocabulary) ggufPieces(f *gguf.File) error {
 		if !ok {
 			return v.fault(ggufTypes, fmt.Sprintf("type %d of piece %d", n, id), "1 to 6", "")
 		}
-		if kind == UserDefined && isMarker(v.Pieces[id]) {
+		if (kind == UserDefined || kind == Normal) && isMarker(v.Pieces[id]) {
 			kind = Control
 		}
 		v.Kinds[id] = kind

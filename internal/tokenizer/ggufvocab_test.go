@@ -60,6 +60,24 @@ func TestGGUFAndJSONAreOneTokenizer(t *testing.T) { // oracle: scripts/make_smal
 	}
 }
 
+// TestTOK10TypesLostInConversion: markers are known by name where a file calls them ordinary; </s> is no marker of Gemma's.
+func TestTOK10TypesLostInConversion(t *testing.T) { // hand
+	v := *small(t, "small.json").v
+	data := written(t, &v, func(b *gguftest.Builder) {
+		types := make([]int32, len(v.Pieces))
+		for id, k := range v.Kinds {
+			types[id] = map[Kind]int32{Normal: 1, Control: 1, Byte: 6}[k]
+		}
+		b.Remove(ggufTypes).Int32s(ggufTypes, types)
+	})
+	tok, err := fromGGUF(data)
+	require.NoError(t, err)
+	require.Equal(t, v.Kinds, tok.v.Kinds)
+	require.Equal(t, "<|turn> user ⏎ hi <turn|> ⏎", pieces(t, tok, tok.EncodeMarked, "<|turn>user\nhi<turn|>\n"))
+	require.NotContains(t, tok.Settings().EOS, mustID(t, tok, "</s>"))
+	require.ElementsMatch(t, small(t, "small.json").Settings().EOS, tok.Settings().EOS)
+}
+
 // TestScoresStandInForMerges: files without merges have scores; the highest score is joined first.
 func TestScoresStandInForMerges(t *testing.T) { // hand
 	v := handVocabulary(Settings{BOS: 0, Unknown: -1})

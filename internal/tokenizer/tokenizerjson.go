@@ -139,6 +139,8 @@ func (v *Vocabulary) number(f *file) error {
 		}
 		if _, ok := byteValue(piece); ok && f.Model.ByteFallback {
 			v.Kinds[id] = Byte
+		} else if isMarker(piece) {
+			v.Kinds[id] = Control
 		}
 	}
 	for _, a := range f.Added {
@@ -195,16 +197,14 @@ func (v *Vocabulary) findSpecials(f *file) error {
 	if u := f.Model.UnknownToken; u != nil {
 		v.Settings.Unknown = slices.Index(v.Pieces, *u)
 	}
-	for _, a := range f.Added {
-		if !a.Special {
-			continue
-		}
-		if a.Content == "<bos>" {
-			v.Settings.BOS = a.ID
+	for id, p := range v.Pieces {
+		switch {
+		case v.Kinds[id] != Control:
+		case p == "<bos>":
+			v.Settings.BOS = id
 			v.Settings.AddBOS = bytes.Contains(f.PostProcessor, []byte(`"<bos>"`))
-		}
-		if slices.Contains(eosPieces, a.Content) {
-			v.Settings.EOS = append(v.Settings.EOS, a.ID)
+		case slices.Contains(eosPieces, p):
+			v.Settings.EOS = append(v.Settings.EOS, id)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anelab/internal/format"
@@ -59,9 +60,16 @@ const space = '▁'
 // mostPieces is far above any published vocabulary.
 const mostPieces = 1 << 22
 
-// isMarker reports whether a piece has the form of Gemma 4's markers: <|turn>, <turn|>, <|"|>. Files of Gemma 4 list some of them as
-// user-defined; taken from plain text they would let a user write into the frame of the conversation.
+// frame are the markers of Gemma's generations that do not have the form of Gemma 4's.
+var frame = []string{"<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<start_of_turn>", "<end_of_turn>"}
+
+// isMarker reports whether a piece is a marker by its name: one of the frame, or of Gemma 4's form, <|turn>, <turn|>, <|"|>. Files list some of
+// them as user-defined, and conversions have lost their types altogether; taken from plain text they would let a user write into the
+// frame of the conversation, and made by merging they would be in pieces.
 func isMarker(piece string) bool {
+	if slices.Contains(frame, piece) {
+		return true
+	}
 	return len(piece) > 3 && piece[0] == '<' && piece[len(piece)-1] == '>' && (piece[1] == '|' || piece[len(piece)-2] == '|')
 }
 
