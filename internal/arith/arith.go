@@ -70,7 +70,7 @@ type Primitives interface {
 	Max(x []float32) float32
 }
 
-// Modes lists the names that New accepts.
+// Modes lists the modes that models are run in. New accepts "strict" too, an oracle.
 var Modes = []string{"f32", "hf-bf16", "ane"}
 
 // New returns a mode by name with its default rules; threads 0 means all cores.
@@ -83,6 +83,8 @@ func New(name string, threads int) (Arithmetic, error) {
 		return newHFBF16(pool), nil
 	case "ane":
 		return NewANE(ANERules{}, threads), nil
+	case "strict":
+		return newStrict(threads), nil
 	}
 	return nil, &format.Error{Field: "mode", Got: name, Want: "f32, hf-bf16 or ane", Fix: format.DidYouMean(name, Modes)}
 }

@@ -7,6 +7,7 @@
 //	f32      float32   float32                      Hugging Face float32 runs, RoPE angles included
 //	hf-bf16  bf16      float64 → float32 → bf16     HF eager's schedule, spec forward.md §2.11
 //	ane      fp16      float64 → float32 → fp16     spec forward.md §5.3, what the emitted graph computes
+//	strict   fp16      fp16 after every step        an oracle (strict.go), not among Modes
 //
 // The pinned modes (hf-bf16, ane) give the same bits on every architecture: sums are formed in the canonical structure of
 // package kernel (8 float64 lanes by absolute index), rounded to float32 and then to storage, two roundings in this order; exp,
