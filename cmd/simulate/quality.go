@@ -24,6 +24,7 @@ type measureFlags struct {
 	modes     []string
 	sequences int
 	threads   int
+	elsewhere elsewhereFlags
 }
 
 func (f *measureFlags) add(cmd *cobra.Command) {
@@ -34,6 +35,7 @@ func (f *measureFlags) add(cmd *cobra.Command) {
 	complete(cmd, "mode", arith.Modes)
 	cmd.Flags().IntVar(&f.sequences, "sequences", 16, "how many sequences of the file, at most")
 	cmd.Flags().IntVar(&f.threads, "threads", 0, "threads; 0 = all cores")
+	f.elsewhere.add(cmd)
 }
 
 // addSources declares where sequences come from.
@@ -46,6 +48,9 @@ func (f *measureFlags) addSources(cmd *cobra.Command) {
 
 // check refuses values that no checkpoint could make right.
 func (f *measureFlags) check() error {
+	if err := f.elsewhere.check(); err != nil {
+		return err
+	}
 	if f.sequences < 1 || f.threads < 0 {
 		return usagef("--sequences %d --threads %d: want at least 1 and 0", f.sequences, f.threads)
 	}
@@ -187,6 +192,9 @@ func (f *measureFlags) run(ctx context.Context, c *console.Console, s *trial.Sub
 	trials, err := f.trials(s, named, tasks)
 	if err != nil {
 		return nil, err
+	}
+	if f.elsewhere.runner.value != runHere {
+		return trials, f.elsewhere.run(ctx, c, s, trials)
 	}
 	progress := c.Progress()
 	defer progress.Done()

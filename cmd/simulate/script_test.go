@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write what the command prints into testdata/script and docs")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"simulate": main})
+	testscript.Main(m, map[string]func(){"simulate": main, "plain-runner": plainRunner})
 }
 
 // TestScripts runs the command as a person would: testdata/script says what is typed and what must come out. Run with -update

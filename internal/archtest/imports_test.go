@@ -46,8 +46,9 @@ var mayImport = map[string][]string{
 	"attention": {"swa", "internal/arith"},
 	"gemma4":    {"attention", "swa", "quant", "internal/arith"},
 
-	"speculate": {"gemma4", "attention", "chunking", "chunking/run"},
-	"quality": {"gemma4", "attention", "quant", "internal/arith", "internal/checkpoint/safetensors"},
+	"speculate":      {"gemma4", "attention", "chunking", "chunking/run"},
+	"quality/shards": {"quality", "internal/atomicfile", "internal/checkpoint"},
+	"quality":        {"gemma4", "attention", "quant", "internal/arith", "internal/checkpoint/safetensors"},
 
 	"chunking":            {"gemma4", "quant", "attention", "swa"},
 	"chunking/layoutfile": {"chunking", "quant"},

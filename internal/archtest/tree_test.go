@@ -102,8 +102,8 @@ func load(fsys fs.FS) (*tree, error) {
 	return t, err
 }
 
-// walk visits the files of the module, leaving out what the go command leaves out: folders named testdata, .x and _x. Generators in
-// folders like _asm are modules of their own.
+// walk visits the files of the module, leaving out what the go command leaves out: folders named testdata, .x and _x, and folders
+// with a go.mod, which are modules of their own, as generators in folders like _asm are.
 func (t *tree) walk(visit func(name string) error) error {
 	return fs.WalkDir(t.fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -111,6 +111,9 @@ func (t *tree) walk(visit func(name string) error) error {
 		}
 		base := d.Name()
 		if d.IsDir() && name != "." && (base == "testdata" || base[0] == '.' || base[0] == '_') {
+			return fs.SkipDir
+		}
+		if _, err := fs.Stat(t.fsys, path.Join(name, "go.mod")); d.IsDir() && name != "." && err == nil {
 			return fs.SkipDir
 		}
 		if d.IsDir() || base[0] == '.' || base[0] == '_' {

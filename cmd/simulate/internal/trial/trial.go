@@ -90,6 +90,15 @@ func (s *Subject) prepare(path string, from Sources, threads int) error {
 func (s *Subject) Close() { s.weights.Close() }
 
 func openEmbedded() (*checkpoint.Checkpoint, error) {
+	data, err := embeddedBytes()
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.Parse(embeddedModel, data)
+}
+
+// embeddedBytes is the packed model that comes with the program.
+func embeddedBytes() ([]byte, error) {
 	packed, err := anelab.Files.ReadFile(embeddedModel)
 	if err != nil {
 		return nil, err
@@ -98,11 +107,7 @@ func openEmbedded() (*checkpoint.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return checkpoint.Parse(embeddedModel, data)
+	return io.ReadAll(r)
 }
 
 // openSet finds the evaluation file.
