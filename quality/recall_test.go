@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -292,18 +293,30 @@ func TestRecallFigures(t *testing.T) {
 	}
 }
 
-// long skips a test that takes minutes.
-func long(t *testing.T) {
+// sampled are lines of every family of expected.json.
+var sampled = []string{"full attention", "wfa:128", "stream:4+64", "wfa:32 on 14", "stream:4+32 on 14+19", "stream:4+32 except 9+14", "4bit_group32", "2bit_group32"}
+
+// long skips a test that takes minutes, or, where all of it takes a quarter of an hour, says whether a sample will do.
+func long(t *testing.T) (sample bool) {
 	t.Helper()
-	if os.Getenv("ANELAB_LONG") == "" {
-		t.Skip("takes minutes: set ANELAB_LONG=1")
+	switch os.Getenv("ANELAB_LONG") {
+	case "":
+		t.Skip("takes minutes: set ANELAB_LONG=1, or ANELAB_LONG=all for every line of expected.json")
+	case "all":
+		return false
 	}
+	return true
 }
 
+// TestRecallFiguresLong reproduces every line of expected.json, or one of each family.
 func TestRecallFiguresLong(t *testing.T) {
-	long(t)
+	sample := long(t)
 	m := openMiniature(t)
 	all := m.settings(t)
+	if sample {
+		all = slices.DeleteFunc(all, func(c setting) bool { return !slices.Contains(sampled, c.name) })
+		require.Len(t, all, len(sampled))
+	}
 	t.Logf("%d settings", len(all))
 	for _, c := range all {
 		u := m.base
@@ -314,7 +327,9 @@ func TestRecallFiguresLong(t *testing.T) {
 }
 
 func TestRecallHeadsLong(t *testing.T) {
-	long(t)
+	if long(t) {
+		t.Skip("takes ten minutes: set ANELAB_LONG=all")
+	}
 	m := openMiniature(t)
 	want := m.want.Heads
 	u := m.base
