@@ -41,7 +41,7 @@ func newEmitCmd(c *console.Console) *cobra.Command {
 	o := &emitOptions{context: sizes{most: 1}, prefill: tokenCounts{values: []int{8}}, verify: tokenCounts{values: []int{3}, most: 1}}
 	cmd := &cobra.Command{
 		Use:   "emit CHECKPOINT [LAYOUT] -o OUT",
-		Short: "Write a layout as Core ML packages, with the files of an app's bundle",
+		Short: "Write a layout as Core ML packages, with the files that apps need",
 		Long: `Write every chunk of a layout as an .mlpackage, its functions sharing one file
 of weights, and beside them what an app loads: model_config.json, embedding
 tables in bytes, rotary tables. In mode ane the programs compute what the Go

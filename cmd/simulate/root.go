@@ -18,17 +18,18 @@ const brief = intro + "\n" + examples + "\n"
 
 const intro = `simulate prices and checks ways to cut Gemma 4 for Apple's Neural Engine.
   plan, sweep, diff    what a layout costs, where time goes, how sure that is
-  check                whether the model allows it and the device loads it
+  check                whether the model allows it and the device takes it
   request              first token, memory, drafts and energy of a layout
   calibrate, transfer  fit the cost model to measurements, show what it misses
-  verify               chunked = whole = golden, tensor by tensor
-  quality, heads       what a layout does to recall; which heads may stream
-  draft                decode with drafts: how many are accepted, whose tokens
-  frontier             predicted tok/s against measured quality
-  pack, bench          write a model in 4 bits, time it on this machine
-  inspect, palettize   what a Core ML model holds; its weights in few bits
   ideas, trace         what other techniques bring; a token laid out in time
   merge, report        parts of a sweep in one; a sweep as an HTML page
+  verify               whole = chunked = golden = packages, tensor by tensor
+  emit                 a layout as Core ML packages, with what an app needs
+  inspect, palettize   what a Core ML model holds; its weights in few bits
+  generate, serve      let a model speak: here, or to OpenAI's clients
+  quality, frontier    what a layout does to recall, beside what it costs
+  heads, draft         which heads may stream; whose drafts are accepted
+  pack, bench          write a model in 4 bits, time it on this machine
   devices, layouts, explain, version, completion, help
 `
 
