@@ -137,7 +137,10 @@ func TestCleanIsGreedy(t *testing.T) {
 			const n = 20
 			want := s.greedy(t, prompt, n)
 			for name := range drafters(nil, nil) {
-				for _, drafts := range []int{1, 3, 8} {
+				for _, drafts := range []int{3, 1, 8} {
+					if drafts != 3 && mode != "f32" {
+						continue
+					}
 					r, err := Decode(background, s.whole(t), drafters(prompt, want)[name], prompt, Length{n, drafts})
 					require.NoError(t, err)
 					require.Equal(t, want, r.Tokens, "%s, prompt %d, %s, %d drafts", mode, i, name, drafts)
