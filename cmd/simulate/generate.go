@@ -43,7 +43,9 @@ numerics. The text is printed as it comes; speed and memory follow on standard
 error.
 
 CHECKPOINT is a directory, a weight file with config.json beside it, a packed
-model, formula:NAME, or tiny-e2b: random numbers that come with the program.
+model, formula:NAME, or tiny-e2b: random numbers that come with the program. A
+bundle, a folder of Core ML chunks with model_config.json, is run as it is, by
+an interpreter: layout, context and embeddings are its own.
 PROMPT is text; - reads it from standard input. The vocabulary is tokenizer.json
 in the checkpoint's directory; without one, --ids takes and prints numbers.
 
@@ -114,21 +116,13 @@ func runGenerate(ctx context.Context, c *console.Console, o *generateOptions, na
 		return err
 	}
 	defer closer()
-	r := &view.Generate{Made: made(c), Checkpoint: name, Layout: textOfPlan(e), Mode: o.talk.mode.value, Context: e.Context, Sampling: o.sampling.s,
-		StepBytes: e.Model.StepBytes(), KVBytes: e.Model.KVBytes(e.Context)}
+	r := &view.Generate{Made: made(c), Checkpoint: name, Layout: e.Speaker.Layout(), Mode: o.talk.mode.value, Context: e.Context, Sampling: o.sampling.s,
+		StepBytes: e.Speaker.StepBytes(), KVBytes: e.Speaker.KVBytes(e.Context)}
 	request, err := o.request(e, prompt, r)
 	if err != nil {
 		return err
 	}
 	return o.run(ctx, c, e, request, r)
-}
-
-// textOfPlan is the layout in canonical text.
-func textOfPlan(e *talk.Engine) string {
-	if e.Plan == nil {
-		return ""
-	}
-	return e.Plan.Layout.String()
 }
 
 // request turns the prompt into ids, and notes in which style.

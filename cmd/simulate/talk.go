@@ -16,6 +16,8 @@ import (
 	"anelab/chunking"
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/talk"
+	"anelab/coreml/bundle"
+	"anelab/coreml/interp"
 	"anelab/gemma4"
 	"anelab/internal/arith"
 	"anelab/internal/chat"
@@ -74,6 +76,9 @@ func (o *talkFlags) open(c *console.Console, name string) (*talk.Engine, func() 
 	if o.threads < 0 {
 		return nil, nil, usagef("--threads %d; want 0 or more", o.threads)
 	}
+	if bundle.Is(name) {
+		return o.openBundle(name)
+	}
 	src, folder, err := openTalking(name)
 	if err != nil {
 		return nil, nil, err
@@ -84,6 +89,38 @@ func (o *talkFlags) open(c *console.Console, name string) (*talk.Engine, func() 
 		return nil, nil, err
 	}
 	return e, src.Close, nil
+}
+
+// precisions are the roundings of ops that correspond to a mode.
+var precisions = map[string]interp.Precision{"f32": interp.Fast, "ane": interp.ANE}
+
+// openBundle opens a folder of chunks. What it was built with cannot be chosen again.
+func (o *talkFlags) openBundle(name string) (*talk.Engine, func() error, error) {
+	precision, known := precisions[o.mode.value]
+	switch {
+	case o.layout != "":
+		return nil, nil, usagef("--layout %s: %s is a bundle, which is cut already", o.layout, name)
+	case !known:
+		return nil, nil, usagef("--mode %s: the programs of a bundle run in f32 or ane", o.mode.value)
+	}
+	b, err := bundle.Open(name, bundle.Options{Precision: precision, Threads: o.threads})
+	if err != nil {
+		return nil, nil, err
+	}
+	e := o.engine(name)
+	e.Context, e.Speaker = min(e.Context, b.Config.ContextLength), talk.Programs{Bundle: b}
+	at := vocabularyAt{}
+	if file := b.Tokenizer(); file != "" {
+		at = vocabularyAt{mapped.Disk(filepath.Dir(file)), filepath.Base(file)}
+	}
+	if err = o.text(e, at, b.Config.VocabSize); err == nil {
+		err = o.enough(e)
+	}
+	if err != nil {
+		b.Close()
+		return nil, nil, err
+	}
+	return e, b.Close, nil
 }
 
 // vocabularyAt is where a vocabulary may lie.
@@ -112,20 +149,11 @@ func openTalking(name string) (*checkpoint.Checkpoint, vocabularyAt, error) {
 }
 
 func (o *talkFlags) load(c *console.Console, src *checkpoint.Checkpoint, name string, at vocabularyAt) (*talk.Engine, error) {
-	e := &talk.Engine{Name: path.Base(filepath.ToSlash(strings.TrimSuffix(name, "/"))), Context: o.context.values[0]}
-	var err error
-	if e.Tokenizer, err = o.vocabulary(at); err != nil {
+	e := o.engine(name)
+	if err := o.text(e, at, src.Config.VocabSize); err != nil {
 		return nil, err
 	}
-	if e.Tokenizer != nil {
-		if err := e.Tokenizer.Matches(src.Config.VocabSize); err != nil {
-			return nil, err
-		}
-		if format, err := chat.Detect(e.Tokenizer); err == nil {
-			e.Chat = format
-		}
-	}
-	policies, err := o.cut(c, src.Config, e)
+	policies, plan, err := o.cut(c, src.Config, e)
 	if err != nil {
 		return nil, err
 	}
@@ -137,16 +165,39 @@ func (o *talkFlags) load(c *console.Console, src *checkpoint.Checkpoint, name st
 	if o.kv.value == "f16" {
 		options.KV = gemma4.KVFloat16
 	}
-	if e.Model, err = gemma4.Load(src.Config, src, a, options); err != nil {
+	model, err := gemma4.Load(src.Config, src, a, options)
+	if err != nil {
 		return nil, err
 	}
-	for _, w := range e.Model.Warnings {
+	for _, w := range model.Warnings {
 		c.Warn(w.Error())
 	}
-	if _, err := e.Model.NewState(e.Context); err != nil {
+	if _, err := model.NewState(e.Context); err != nil {
 		return nil, err
 	}
+	e.Speaker = talk.Whole{Model: model}
+	if plan != nil {
+		e.Speaker = talk.Cut{Whole: talk.Whole{Model: model}, Plan: plan}
+	}
 	return e, o.enough(e)
+}
+
+func (o *talkFlags) engine(name string) *talk.Engine {
+	return &talk.Engine{Name: path.Base(filepath.ToSlash(strings.TrimSuffix(name, "/"))), Context: o.context.values[0]}
+}
+
+// text gives an engine its vocabulary and the conversations that it has markers for.
+func (o *talkFlags) text(e *talk.Engine, at vocabularyAt, rows int) (err error) {
+	if e.Tokenizer, err = o.vocabulary(at); err != nil || e.Tokenizer == nil {
+		return err
+	}
+	if err := e.Tokenizer.Matches(rows); err != nil {
+		return err
+	}
+	if format, err := chat.Detect(e.Tokenizer); err == nil {
+		e.Chat = format
+	}
+	return nil
 }
 
 // vocabulary opens the one that was named, else the checkpoint's, else none.
@@ -161,17 +212,17 @@ func (o *talkFlags) vocabulary(at vocabularyAt) (*tokenizer.Tokenizer, error) {
 }
 
 // cut plans the layout, and returns the attention that it asks for.
-func (o *talkFlags) cut(c *console.Console, config gemma4.Config, e *talk.Engine) (map[int]attention.Policy, error) {
+func (o *talkFlags) cut(c *console.Console, config gemma4.Config, e *talk.Engine) (map[int]attention.Policy, *chunking.Plan, error) {
 	if o.layout == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	m, err := chunking.NewModel(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l, err := loadLayout(c, o.layout, m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if l.Context != 0 {
 		e.Context = min(e.Context, l.Context)
@@ -179,15 +230,15 @@ func (o *talkFlags) cut(c *console.Console, config gemma4.Config, e *talk.Engine
 	l.Context = e.Context
 	policies, err := l.Policies(m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	e.Plan, err = l.Plan(m)
-	return policies, err
+	plan, err := l.Plan(m)
+	return policies, plan, err
 }
 
 // enough compares what model and sequences need with what they may take.
 func (o *talkFlags) enough(e *talk.Engine) error {
-	need := e.Model.StepBytes() + e.Model.KVBytes(e.Context)*int64(max(o.sequences, 1))
+	need := e.Speaker.StepBytes() + e.Speaker.KVBytes(e.Context)*int64(max(o.sequences, 1))
 	if o.memory.bytes == 0 {
 		return enoughMemory(need, e.Context)
 	}

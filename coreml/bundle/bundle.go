@@ -25,6 +25,7 @@ type Bundle struct {
 // Options say how a bundle is opened.
 type Options struct {
 	Precision interp.Precision // of the programs' ops
+	Threads   int              // 0 means all cores
 	Layout    string           // of [Layouts]; empty takes the first
 }
 
@@ -62,7 +63,7 @@ func (b *Bundle) openChunks(o Options) error {
 	}
 	b.Layout = l.name
 	for _, name := range l.chunks {
-		c, err := OpenChunk(chunkPath(b.Path, name), o.Precision)
+		c, err := OpenChunk(chunkPath(b.Path, name), interp.Options{Precision: o.Precision, Threads: o.Threads})
 		if err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func TestBundleIsTheModel(t *testing.T) {
 		t.Run(folder, func(t *testing.T) {
 			m := makeBundle(t, 32)
 			paths := m.chunks(t, folder)
-			b, err := bundle.Open(m.dir, bundle.Options{Precision: interp.ANE})
+			b, err := bundle.Open(m.dir, bundle.Options{Precision: interp.ANE, Threads: 1})
 			require.NoError(t, err)
 			defer b.Close()
 			require.Equal(t, layout, b.Layout)
@@ -182,7 +182,7 @@ func TestWrite(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	m := makeBundle(t, 32)
 	m.chunks(t, "3chunk_fp16")
-	b, err := bundle.Open(m.dir, bundle.Options{Precision: interp.ANE})
+	b, err := bundle.Open(m.dir, bundle.Options{Precision: interp.ANE, Threads: 1})
 	require.NoError(t, err)
 	defer b.Close()
 	chain, err := b.NewChain()

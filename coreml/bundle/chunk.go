@@ -24,9 +24,9 @@ type Chunk struct {
 // decodeNames are what converters call the function that takes one token (spec forward.md §4.2).
 var decodeNames = []string{mil.MainFunction, "decode_q1", "decode"}
 
-// OpenChunk opens a package or a compiled model as a chunk. Precision says how its ops round.
-func OpenChunk(path string, precision interp.Precision) (c *Chunk, err error) {
-	c = &Chunk{Name: path}
+// OpenChunk opens a package or a compiled model as a chunk.
+func OpenChunk(path string, o interp.Options) (c *Chunk, err error) {
+	c, o.Path = &Chunk{Name: path}, path
 	program, err := c.read(path)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func OpenChunk(path string, precision interp.Precision) (c *Chunk, err error) {
 			c.files.Close()
 		}
 	}()
-	if c.Model, err = interp.New(program, interp.Options{Precision: precision, Path: path}); err != nil {
+	if c.Model, err = interp.New(program, o); err != nil {
 		return nil, err
 	}
 	for _, name := range decodeNames {

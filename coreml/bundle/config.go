@@ -67,10 +67,8 @@ func (l tokenList) MarshalJSON() ([]byte, error) {
 // turnEnds end an answer whatever the config says: <eos>, <turn|>, and the end token that the runtime of bundles also takes.
 var turnEnds = []int{1, 106, 151645}
 
-// Ends reports whether a token ends an answer (spec forward.md §6.4).
-func (c *Config) Ends(token int) bool {
-	return slices.Contains(turnEnds, token) || slices.Contains(c.EOSTokenID, token)
-}
+// Ends are the tokens that end an answer (spec forward.md §6.4).
+func (c *Config) Ends() []int { return append(slices.Clone(turnEnds), c.EOSTokenID...) }
 
 // maxSize bounds every size of a config, so that products stay far from overflow.
 const maxSize = 1 << 24

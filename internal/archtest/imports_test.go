@@ -70,7 +70,7 @@ var mayImport = map[string][]string{
 	"coreml/interp":         {"coreml/mil", "quant", "swa", "internal/arith", "internal/half"},
 	"coreml/census":         {"coreml/mil"},
 	"coreml/compress":       {"coreml/census", "coreml/mil", "quant", "internal/half"},
-	"coreml/bundle":         {"gemma4", "internal/arith", "internal/atomicfile", "coreml/mil", "coreml/mlpackage", "coreml/miltext", "coreml/interp", "internal/checkpoint/mapped", "internal/npy", "internal/half", "quant"},
+	"coreml/bundle":         {"coreml/census", "gemma4", "internal/arith", "internal/atomicfile", "coreml/mil", "coreml/mlpackage", "coreml/miltext", "coreml/interp", "internal/checkpoint/mapped", "internal/npy", "internal/half", "quant"},
 	"coreml/place":          {"coreml/census", "coreml/mil", "chunking", "gemma4", "quant"},
 	"coreml/device":         {"coreml/census", "coreml/mil", "coreml/mlpackage", "internal/half"},
 	"chunking/emit":         {"chunking", "chunking/run", "gemma4", "quant", "attention", "swa", "coreml/mil", "coreml/mlpackage", "internal/atomicfile", "internal/half", "internal/kernel", "internal/npy"},

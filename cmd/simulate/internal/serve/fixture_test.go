@@ -35,9 +35,11 @@ var tiny = sync.OnceValues(func() (*talk.Engine, error) {
 		return nil, err
 	}
 	e := &talk.Engine{Name: "tiny", Context: 256}
-	if e.Model, err = gemma4.Load(src.Config, src, a, gemma4.Options{}); err != nil {
+	model, err := gemma4.Load(src.Config, src, a, gemma4.Options{})
+	if err != nil {
 		return nil, err
 	}
+	e.Speaker = talk.Whole{Model: model}
 	if e.Tokenizer, err = tokenizer.Open(filepath.Join(root, "tokenizer", "tiny-e2b.json")); err != nil {
 		return nil, err
 	}

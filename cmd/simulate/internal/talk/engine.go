@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"anelab/chunking"
 	"anelab/gemma4"
 	"anelab/internal/chat"
 	"anelab/internal/format"
@@ -16,8 +15,7 @@ import (
 // Engine is a model that can be talked to.
 type Engine struct {
 	Name      string
-	Model     *gemma4.Model
-	Plan      *chunking.Plan       // nil = the whole model in one piece
+	Speaker   Speaker
 	Tokenizer *tokenizer.Tokenizer // nil = ids only
 	Chat      *chat.Format         // nil = no conversations
 	Context   int                  // positions of a sequence
@@ -121,7 +119,7 @@ func (e *Engine) Run(ctx context.Context, r Request, emit func(Token) error) (Re
 		return *result, err
 	}
 	g.sampler.Prompt(r.Prompt)
-	if g.sequence, err = e.sequence(); err != nil {
+	if g.sequence, err = e.Speaker.Begin(e.Context); err != nil {
 		return *result, err
 	}
 	g.text = e.decoder(&r)
@@ -140,7 +138,7 @@ func (e *Engine) Run(ctx context.Context, r Request, emit func(Token) error) (Re
 
 // ends are the ids that end an answer: those of the config, of the vocabulary and of the conversation format.
 func (e *Engine) ends(style Style) []int {
-	ends := slices.Clone([]int(e.Model.Config.EOSTokenID))
+	ends := slices.Clone(e.Speaker.Ends())
 	if e.Tokenizer != nil {
 		ends = append(ends, e.Tokenizer.Settings().EOS...)
 	}
@@ -157,7 +155,7 @@ type generation struct {
 	emit     func(Token) error
 	ends     []int
 	sampler  *gemma4.Sampler
-	sequence sequence
+	sequence Sequence
 	text     decoder
 	stop     *stopper
 	result   Result

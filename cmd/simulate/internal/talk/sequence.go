@@ -10,25 +10,56 @@ import (
 	"anelab/internal/tokenizer"
 )
 
-// sequence is one sequence in progress; logits [V] are valid until the next call.
-type sequence interface {
+// Speaker is what computes: a model in one piece, in chunks, or as Core ML programs.
+type Speaker interface {
+	// Begin starts a sequence of at most context positions.
+	Begin(context int) (Sequence, error)
+	// Ends are the ids that end an answer.
+	Ends() []int
+	// Layout is the cut in canonical text; "" = in one piece.
+	Layout() string
+	// StepBytes are the weight bytes that a token reads, KVBytes what a sequence keeps.
+	StepBytes() int64
+	KVBytes(context int) int64
+}
+
+// Sequence is one sequence in progress; logits [V] are valid until the next call.
+type Sequence interface {
 	Prefill(ctx context.Context, tokens []int) ([]float32, error)
 	Step(ctx context.Context, token int) ([]float32, error)
 }
 
-// sequence begins one.
-func (e *Engine) sequence() (sequence, error) {
-	if e.Plan == nil {
-		return e.Model.NewState(e.Context)
-	}
-	s, err := run.NewSession(e.Model, e.Plan)
+// Whole is a model in one piece.
+type Whole struct{ *gemma4.Model }
+
+// Begin implements [Speaker].
+func (w Whole) Begin(context int) (Sequence, error) { return w.NewState(context) }
+
+// Ends implements [Speaker].
+func (w Whole) Ends() []int { return w.Config.EOSTokenID }
+
+// Layout implements [Speaker].
+func (w Whole) Layout() string { return "" }
+
+// Cut is a model in chunks.
+type Cut struct {
+	Whole
+	Plan *chunking.Plan
+}
+
+// Begin implements [Speaker].
+func (c Cut) Begin(int) (Sequence, error) {
+	s, err := run.NewSession(c.Model, c.Plan)
 	if err != nil {
 		return nil, err
 	}
-	c := &chunked{model: e.Model, plan: e.Plan, session: s}
-	s.Listen(c.note)
-	return c, nil
+	q := &chunked{model: c.Model, plan: c.Plan, session: s}
+	s.Listen(q.note)
+	return q, nil
 }
+
+// Layout implements [Speaker].
+func (c Cut) Layout() string { return c.Plan.Layout.String() }
 
 // chunked decodes chunk by chunk. Its prompt, but for the last token, goes through the whole model and is imported: the caches are
 // the same bits, and a call of every chunk for every token of a prompt would take minutes.

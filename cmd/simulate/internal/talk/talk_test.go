@@ -29,8 +29,9 @@ func engine(t testing.TB, layout string) *Engine {
 	a, err := arith.New("f32", 1)
 	require.NoError(t, err)
 	e := &Engine{Name: "tiny", Context: 96}
-	e.Model, err = gemma4.Load(src.Config, src, a, gemma4.Options{})
+	model, err := gemma4.Load(src.Config, src, a, gemma4.Options{})
 	require.NoError(t, err)
+	e.Speaker = Whole{model}
 	e.Tokenizer, err = tokenizer.Open(filepath.Join(root, "tokenizer", "tiny-e2b.json"))
 	require.NoError(t, err)
 	e.Chat, err = chat.Detect(e.Tokenizer)
@@ -41,8 +42,9 @@ func engine(t testing.TB, layout string) *Engine {
 		l, err := chunking.Parse(layout, m)
 		require.NoError(t, err)
 		l.Context = e.Context
-		e.Plan, err = l.Plan(m)
+		plan, err := l.Plan(m)
 		require.NoError(t, err)
+		e.Speaker = Cut{Whole{model}, plan}
 	}
 	return e
 }
@@ -85,7 +87,7 @@ func TestChunksSayWhatTheWholeSays(t *testing.T) { // invariant, past the window
 func TestGreedyIsTheModelsOwnGenerate(t *testing.T) { // invariant
 	e := engine(t, "")
 	prompt := encoded(t, e, "Hello")
-	s, err := e.Model.NewState(e.Context)
+	s, err := e.Speaker.(Whole).NewState(e.Context)
 	require.NoError(t, err)
 	var want []int
 	for id, err := range s.Generate(context.Background(), prompt, 13) {
@@ -118,7 +120,7 @@ func TestStopsEndTheAnswer(t *testing.T) { // hand, from the model's own answer
 	require.Equal(t, Length, result.Finish)
 
 	r.Stops = nil
-	e.Model.Config.EOSTokenID = gemma4.IntList{ids[5]}
+	e.Speaker.(Whole).Config.EOSTokenID = gemma4.IntList{ids[5]}
 	got, _, result := said(t, e, r)
 	require.Equal(t, Stopped, result.Finish)
 	require.NotContains(t, got, ids[5])
