@@ -31,4 +31,8 @@ func TestQNT11DiskResidentAndPerTokenBytesAreThreeFigures(t *testing.T) {
 		require.Less(t, item.Lo, item.Hi, "a range, since nobody measured this model")
 		require.NotEmpty(t, item.Source)
 	}
+	// oracle: 754 MB of int8 took 1.6 GB, as 1.5 GB of fp16 did; the bounds hold both.
+	eight, file := of("int8g32"), of("int8g32").disk
+	require.InEpsilon(t, 1.6/0.754, float64(eight.memory.Items[0].Hi)/float64(file), 0.01)
+	require.Greater(t, float64(dense.memory.Items[0].Hi)/float64(dense.disk), 1.6/1.5)
 }

@@ -35,6 +35,7 @@ type Calibration struct {
 	Control         Accuracy             `json:"control"`         // left out, with the times dealt out at random
 	Experiments     []ExperimentResidual `json:"experiments"`     // left out
 	TermChecks      []TermCheck          `json:"terms"`
+	Candidates      []TermCheck          `json:"candidates"` // terms that were tried and are no part of the sum
 	Identifiability []Identified         `json:"identifiability"`
 
 	Devices []Device `json:"-"` // fitted families, in the order given; those without rows are missing
@@ -91,9 +92,10 @@ func Calibrate(rows []Measurement, opt Options) (*Calibration, error) {
 		c.fitAndLeaveOut(m)
 	}
 	c.leaveOutSteps(rows)
-	if c.TermChecks = []TermCheck{}; c.LOO.ChunkRaw.N > 0 {
+	if c.TermChecks, c.Candidates = []TermCheck{}, []TermCheck{}; c.LOO.ChunkRaw.N > 0 {
 		c.Control = c.shuffledControl()
 		c.checkTerms()
+		c.checkCandidates()
 	} else {
 		c.Control = accuracyOf(nil)
 	}

@@ -40,6 +40,14 @@ func (d Device) withoutTerm(t Term) Device {
 
 // leftOutRMS is the error of left-out chunks over all families in percent, when devices are changed before the fit.
 func (c *Calibration) leftOutRMS(change func(Device) Device) float64 {
+	return c.leftOutError(func(base Device, train []sample) func(*sample) float64 {
+		d := fitChunks(change(base.FromPriors()), train)
+		return func(s *sample) float64 { return d.seconds(&s.q) }
+	})
+}
+
+// leftOutError fits without each experiment in turn and is the root mean square of its rows' errors in percent.
+func (c *Calibration) leftOutError(fit func(base Device, train []sample) func(*sample) float64) float64 {
 	var sum float64
 	n := 0
 	for i, base := range c.options.Devices {
@@ -47,9 +55,9 @@ func (c *Calibration) leftOutRMS(change func(Device) Device) float64 {
 			if len(f.train) == 0 {
 				continue
 			}
-			d := fitChunks(change(base.FromPriors()), f.train)
+			predict := fit(base, f.train)
 			for j := range f.test {
-				sum += square(100 * (d.seconds(&f.test[j].q)/f.test[j].Seconds - 1))
+				sum += square(100 * (predict(&f.test[j])/f.test[j].Seconds - 1))
 				n++
 			}
 		}

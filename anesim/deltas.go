@@ -81,7 +81,8 @@ func (c deltaCase) predict(m *chunking.Model, d Device) Delta {
 	if c.chunksBefore != nil {
 		out.Part = "merged chunks"
 	}
-	sd := d.difference(&out, c.side(&d, before, c.chunksBefore), c.side(&d, after, c.chunksAfter))
+	var sd float64
+	out.PredictS, sd = d.change(c.side(&d, before, c.chunksBefore), c.side(&d, after, c.chunksAfter))
 	if f, rule, ok := empiricalFactor(after, d.Class, c.workload); ok {
 		seconds := Predict(after, d, c.workload).TimeS
 		out.PredictS += (f.Factor - 1) * seconds
@@ -118,9 +119,9 @@ func presetPlan(m *chunking.Model, name string) *chunking.Plan {
 // side is the estimates of the chunks that were timed.
 func (c deltaCase) side(d *Device, p *chunking.Plan, chunks []int) []chunkEstimate {
 	var all []chunkEstimate
-	for i, q := range planQuantities(p, c.workload.copyBack()) {
+	for i, e := range d.estimates(p, c.workload) {
 		if timed(i, chunks) {
-			all = append(all, d.estimate(p, i, q))
+			all = append(all, e)
 		}
 	}
 	return all
@@ -134,35 +135,4 @@ func timed(i int, chunks []int) bool {
 		}
 	}
 	return chunks == nil
-}
-
-// difference fills in the predicted delta and returns its standard deviation. Errors of constants and of the session are
-// common to both sides and cancel as far as the quantities do; scatter and doubts of form do not.
-func (d *Device) difference(out *Delta, before, after []chunkEstimate) float64 {
-	var q Quantities
-	var variance, model float64
-	add := func(sign float64, side []chunkEstimate) {
-		for _, e := range side {
-			out.PredictS += sign * e.seconds
-			model += sign * e.model * e.seconds
-			variance += square(d.Noise.Chunk*e.seconds) + square(e.form)
-			for t := range chunkTerms {
-				q[t] += sign * e.q[t]
-			}
-		}
-	}
-	add(-1, before)
-	add(1, after)
-	return math.Sqrt(variance + d.variance(&q) + square(d.Noise.Session*out.PredictS) + square(model))
-}
-
-// Difference is what changing one plan into another does to a decode step. The range counts only what does not cancel: the
-// session's factor and the constants' errors are common to both sides as far as their quantities are.
-func Difference(before, after *chunking.Plan, d Device, w Workload) (seconds float64, r Range) {
-	var out Delta
-	whole := deltaCase{workload: w}
-	sd := d.difference(&out, whole.side(&d, before, nil), whole.side(&d, after, nil))
-	out.PredictS += d.hostSeconds(after.Context) - d.hostSeconds(before.Context)
-	half := d.Evidence.IntervalFactor * sd
-	return out.PredictS, Range{Lo: out.PredictS - half, Hi: out.PredictS + half}
 }

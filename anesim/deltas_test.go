@@ -1,6 +1,7 @@
 package anesim_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,5 +58,49 @@ func TestStateIsPricedWithoutCopies(t *testing.T) {
 			_, ok := evidence.FindEffect(id)
 			require.True(t, ok, id)
 		}
+	}
+}
+
+// SIM-04, layout-4to2-iphone-*: two chunks were timed in a session that timed nothing else, so what they save rests on the sum law
+// alone, and the range must hold what was measured of it: 31.0 to 31.7 tok/s, and 31.2 to 30.9 ms of chunks across sessions. Three
+// chunks were timed beside four, and are known better. (oracle: effects.csv)
+func TestSIM04DifferencesAreAsSureAsTheSessionsBehindThem(t *testing.T) {
+	d := device(t, "iphone17pro")
+	seconds, two := anesim.Difference(planned(t, "@4way"), planned(t, "@2way"), d, anesim.Workload{})
+	for _, effect := range []string{"layout-4to2-iphone-tps", "layout-4to2-iphone-sum"} {
+		e, ok := evidence.FindEffect(effect)
+		require.True(t, ok)
+		before, after, _ := e.Times()
+		t.Logf("%s: measured %+.2f ms, predicted %+.2f (%+.2f to %+.2f)", effect, 1e3*(after-before), 1e3*seconds, 1e3*two.Lo, 1e3*two.Hi)
+		require.Less(t, two.Lo, after-before)
+		require.Greater(t, two.Hi, after-before)
+	}
+	_, three := anesim.Difference(planned(t, "@4way"), planned(t, "@3way"), d, anesim.Workload{})
+	require.Negative(t, three.Hi, "timed side by side: the sign is known")
+	require.Less(t, three.Hi-three.Lo, 0.7*(two.Hi-two.Lo))
+}
+
+// invariant: no other layout is known at 8K: the sign of no change is certain there.
+func TestDifferencesAt8KAreOpen(t *testing.T) {
+	for _, name := range []string{"iphone17pro", "mac"} {
+		for _, layout := range []string{"@3way", "@2way", "@topo1", "L0-13 | L14-34+head"} {
+			_, r := anesim.Difference(planned(t, "@4way context=8192"), planned(t, layout+" context=8192"), device(t, name), anesim.Workload{})
+			require.Negative(t, r.Lo, "%s %s", name, layout)
+			require.Positive(t, r.Hi, "%s %s", name, layout)
+		}
+	}
+}
+
+// invariant: engines that decode every palette at one rate gain nothing by fewer bits (spec ane.md §0.3), so a range between
+// encodings that were never timed nearly reaches no change at all.
+func TestDifferencesOfEncodingsHoldTheDecodeLimit(t *testing.T) {
+	d := device(t, "iphone17pro")
+	for _, weights := range []string{"int2g32", "int8g32"} {
+		seconds, r := anesim.Difference(planned(t, "L0-14 | L15-34+head"), planned(t, "L0-14 w="+weights+" | L15-34+head w="+weights), d, anesim.Workload{})
+		nearest := min(math.Abs(r.Lo), math.Abs(r.Hi))
+		if r.Lo < 0 && r.Hi > 0 {
+			nearest = 0
+		}
+		require.Less(t, nearest, 0.45*math.Abs(seconds), weights)
 	}
 }

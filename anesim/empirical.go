@@ -72,6 +72,8 @@ func empiricalFactor(p *chunking.Plan, class Class, w Workload) (EmpiricalFactor
 	return EmpiricalFactor{}, "", false
 }
 
+func (f *EmpiricalFactor) warning() string { return "empirical rule " + f.Rule + ": " + f.Text }
+
 // WithEmpirical is a prediction with the rules that the plan meets applied to its total: times and ranges, no terms.
 func WithEmpirical(x Prediction, p *chunking.Plan, d Device, w Workload) Prediction {
 	for _, f := range EmpiricalFactors(p, d, w) {
@@ -80,7 +82,9 @@ func WithEmpirical(x Prediction, p *chunking.Plan, d Device, w Workload) Predict
 		x.TimeS *= f.Factor
 		x.TimeRange = Range{Lo: max(x.TimeS-half-wider, x.TimeS/10), Hi: x.TimeS + half + wider}
 		x.TokPerSec, x.Range = 1/x.TimeS, Range{Lo: 1 / x.TimeRange.Hi, Hi: 1 / x.TimeRange.Lo}
-		x.Warnings = append(x.Warnings, "empirical rule "+f.Rule+": "+f.Text)
+		if f.Factor == 1 { // [Predict] warns of the others itself
+			x.Warnings = append(x.Warnings, f.warning())
+		}
 	}
 	return x
 }

@@ -19,7 +19,7 @@ func fitChunks(d Device, samples []sample) Device {
 	for _, session := range sessions {
 		var obs []observation
 		for _, s := range session {
-			obs = append(obs, observation{x: overTime(s.q[:], s.Seconds), sd: math.Hypot(d.Noise.Chunk, printedSD/s.Seconds)})
+			obs = append(obs, d.observe(s.q[:], s.Seconds))
 		}
 		p.addSession(obs, d.Noise.Session)
 	}
@@ -27,6 +27,11 @@ func fitChunks(d Device, samples []sample) Device {
 	d.Evidence = evidenceOf(samples)
 	d.Evidence.IntervalFactor = normal90
 	return d
+}
+
+// observe is a timed chunk as an equation. Timers scatter by a share of what they time, and print tenths of a millisecond.
+func (d *Device) observe(quantities []float64, seconds float64) observation {
+	return observation{x: overTime(quantities, seconds), sd: math.Hypot(d.Noise.Chunk, printedSD/seconds)}
 }
 
 // adopt takes over chunk constants that were solved for.

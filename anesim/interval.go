@@ -26,17 +26,23 @@ const (
 
 // chunkEstimate is the time of one chunk and what can be wrong with it.
 type chunkEstimate struct {
-	q       Quantities
-	seconds float64
-	form    float64 // standard deviation from the form of the model, s; common to the chunks of a plan
-	model   float64 // relative standard deviation common to everything that is priced of a model
+	chunk     *chunking.Chunk
+	timed     bool // a graph of the kind that was timed, see [asTimed]
+	positions int  // of the plan's context
+	q         Quantities
+	seconds   float64
+	context   float64 // doubt of how the context's time splits, s
+	encoding  float64 // bytes against elements, s; negative where the encoding is smaller than 4 bits
+	form      float64 // standard deviation from the form of the model, s; common to the chunks of a plan
+	model     float64 // relative standard deviation common to everything that is priced of a model
 }
 
 // estimate prices chunk i of a plan.
 func (d *Device) estimate(p *chunking.Plan, i int, q Quantities) chunkEstimate {
 	c := p.Chunks[i]
-	e := chunkEstimate{q: q, seconds: d.seconds(&q), model: d.modelDoubt(p.Model)}
-	e.form = d.contextDoubt(c, p, &q) + d.weightDoubt(c) + d.chunkDoubt(c)*e.seconds
+	e := chunkEstimate{chunk: c, timed: asTimed(p), positions: p.Context, q: q, seconds: d.seconds(&q), model: d.modelDoubt(p.Model),
+		context: d.contextDoubt(c, p, &q), encoding: d.weightDoubt(c)}
+	e.form = e.context + math.Abs(e.encoding) + d.chunkDoubt(c, d.sessionsOf(c))*e.seconds
 	return e
 }
 
@@ -61,13 +67,14 @@ func (d *Device) contextDoubt(c *chunking.Chunk, p *chunking.Plan, q *Quantities
 // with several query tokens, a chunk of the same layers is another program.
 func asTimed(p *chunking.Plan) bool { return len(p.Layout.Attn) == 0 && p.Layout.QueryTokens <= 1 }
 
-// weightDoubt compares the stream of the encoding's bytes with that of as many 4-bit elements.
+// weightDoubt compares the stream of the encoding's bytes with that of as many 4-bit elements. It has the sign of the difference:
+// one rate per element would be wrong about two encodings in the same sense.
 func (d *Device) weightDoubt(c *chunking.Chunk) float64 {
 	if d.Evidence.hasWeights(c.Weights.String()) {
 		return 0
 	}
 	asInt4 := float64(c.Totals.LinearParams) / 2
-	return doubtWeights * d.Constants[WeightStream].Value * math.Abs(float64(c.Totals.LinearBytes)-asInt4)
+	return doubtWeights * d.Constants[WeightStream].Value * (float64(c.Totals.LinearBytes) - asInt4)
 }
 
 // modelDoubt is relative to the time of a chunk. Without a timed chunk there are priors, which are wide enough for any model.
@@ -78,14 +85,19 @@ func (d *Device) modelDoubt(m *chunking.Model) float64 {
 	return doubtModel
 }
 
-// chunkDoubt is relative to the time of the chunk. Each session that timed it takes its share of the doubt.
-func (d *Device) chunkDoubt(c *chunking.Chunk) float64 {
-	sessions := 0
+// sessionsOf counts the experiments that timed a chunk, at any context.
+func (d *Device) sessionsOf(c *chunking.Chunk) int {
+	n := 0
 	for _, m := range d.Evidence.Chunks {
 		if m.Chunk == c.String() {
-			sessions += m.Experiments
+			n += m.Experiments
 		}
 	}
+	return n
+}
+
+// chunkDoubt is relative to the time of the chunk. Each session that timed it takes its share of the doubt.
+func (d *Device) chunkDoubt(c *chunking.Chunk, sessions int) float64 {
 	longer := max(0, c.Totals.Layers-d.Evidence.MaxLayers)
 	if len(d.Evidence.Chunks) == 0 {
 		longer = 0 // longer than what?

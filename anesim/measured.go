@@ -1,6 +1,7 @@
 package anesim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,7 @@ type MeasuredChunk struct {
 	CopyBack      CopyBack `json:"copyback"`
 	Rows          int      `json:"rows"`
 	Experiments   int      `json:"experiments"`
+	Sessions      []string `json:"-"` // dates, or names of experiments without one: chunks that share one were timed side by side
 	MedianSeconds float64  `json:"median_s"`
 	MinSeconds    float64  `json:"min_s"`
 	MaxSeconds    float64  `json:"max_s"`
@@ -31,13 +33,17 @@ func measuredChunks(samples []sample) []MeasuredChunk {
 	for _, g := range groupBy(samples, key) {
 		s, c := &g[0], g[0].plan.Chunks[g[0].chunk]
 		var times []float64
+		var sessions []string
 		for _, s := range g {
 			times = append(times, s.Seconds)
+			if name := cmp.Or(s.SessionDate, s.Experiment); !slices.Contains(sessions, name) {
+				sessions = append(sessions, name)
+			}
 		}
 		slices.Sort(times)
 		all = append(all, MeasuredChunk{
 			Model: s.Model, Chunk: c.String(), Context: s.plan.Context, Weights: c.Weights.String(), CopyBack: s.copyBack(),
-			Rows: len(g), Experiments: len(groupBy(g, func(s *sample) string { return s.Experiment })),
+			Rows: len(g), Experiments: len(groupBy(g, func(s *sample) string { return s.Experiment })), Sessions: sessions,
 			MedianSeconds: quantile(0.5, times), MinSeconds: times[0], MaxSeconds: times[len(times)-1],
 		})
 	}

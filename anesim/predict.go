@@ -101,6 +101,9 @@ func Predict(p *chunking.Plan, d Device, w Workload) Prediction {
 	out.TokPerSec = 1 / out.TimeS
 	out.Range = Range{Lo: 1 / out.TimeRange.Hi, Hi: 1 / out.TimeRange.Lo}
 	out.Basis = d.basis()
+	if f, _, ok := empiricalFactor(p, d.Class, w); ok {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%s: by that rule %.1f ms and %.1f tok/s, and not the sum", f.warning(), 1e3*f.Factor*out.TimeS, out.TokPerSec/f.Factor))
+	}
 	return out
 }
 

@@ -83,16 +83,17 @@ type context struct {
 }
 
 type measured struct {
-	Model       string  `yaml:"model"`
-	Chunk       string  `yaml:"chunk"`
-	Context     int     `yaml:"context"`
-	Weights     string  `yaml:"weights"`
-	CopyBack    string  `yaml:"copyback"`
-	Rows        int     `yaml:"rows"`
-	Experiments int     `yaml:"experiments"`
-	MedianS     float64 `yaml:"median_s"`
-	MinS        float64 `yaml:"min_s"`
-	MaxS        float64 `yaml:"max_s"`
+	Model       string   `yaml:"model"`
+	Chunk       string   `yaml:"chunk"`
+	Context     int      `yaml:"context"`
+	Weights     string   `yaml:"weights"`
+	CopyBack    string   `yaml:"copyback"`
+	Rows        int      `yaml:"rows"`
+	Experiments int      `yaml:"experiments"`
+	Sessions    []string `yaml:"sessions"`
+	MedianS     float64  `yaml:"median_s"`
+	MinS        float64  `yaml:"min_s"`
+	MaxS        float64  `yaml:"max_s"`
 }
 
 // Read parses a device file. The path is for messages only.
@@ -134,7 +135,7 @@ func syntaxError(path string, err error) error {
 var keys = []string{"format", "name", "title", "class", "soc", "measured_as", "noise", "constants", "correlation", "evidence",
 	"chunk", "session", "step", "source", "value", "sd", "unit", "confidence", "group", "prior", "experiments", "rows", "worst_miss",
 	"interval_factor", "host_sd_s", "weights", "max_layers", "models", "contexts", "chunks", "layers",
-	"hidden_size", "context", "layouts", "model", "copyback", "median_s", "min_s", "max_s"}
+	"hidden_size", "context", "layouts", "model", "copyback", "sessions", "median_s", "min_s", "max_s"}
 
 // converter checks a file and keeps the first fault.
 type converter struct {
@@ -263,7 +264,7 @@ func (c *converter) evidence(e *evidence) anesim.Evidence {
 			c.positive("evidence.chunks", &s)
 		}
 		out.Chunks = append(out.Chunks, anesim.MeasuredChunk{Model: m.Model, Chunk: m.Chunk, Context: m.Context, Weights: m.Weights,
-			CopyBack: anesim.CopyBack(m.CopyBack), Rows: m.Rows, Experiments: m.Experiments,
+			CopyBack: anesim.CopyBack(m.CopyBack), Rows: m.Rows, Experiments: m.Experiments, Sessions: m.Sessions,
 			MedianSeconds: m.MedianS, MinSeconds: m.MinS, MaxSeconds: m.MaxS})
 	}
 	if e.Experiments < 1 {

@@ -88,8 +88,8 @@ func (w *writer) evidence(e *anesim.Evidence) {
 	}
 	w.line(1, "chunks:")
 	for _, m := range e.Chunks {
-		w.line(2, "- {model: %s, chunk: %s, context: %d, weights: %s, copyback: %s, rows: %d, experiments: %d, median_s: %s, min_s: %s, max_s: %s}",
-			quote(m.Model), quote(m.Chunk), m.Context, m.Weights, m.CopyBack, m.Rows, m.Experiments, num(m.MedianSeconds), num(m.MinSeconds), num(m.MaxSeconds))
+		w.line(2, "- {model: %s, chunk: %s, context: %d, weights: %s, copyback: %s, rows: %d, experiments: %d, sessions: %s, median_s: %s, min_s: %s, max_s: %s}",
+			quote(m.Model), quote(m.Chunk), m.Context, m.Weights, m.CopyBack, m.Rows, m.Experiments, list(m.Sessions), num(m.MedianSeconds), num(m.MinSeconds), num(m.MaxSeconds))
 	}
 }
 

@@ -59,7 +59,8 @@ func runDiff(c *console.Console, o *diffOptions) error {
 		*side = view.Plan{Made: made(c), Source: s.source(), Plan: plan, Prediction: anesim.Predict(plan, s.device, o.workload.workload())}
 	}
 	warn(c, union(r.A.Prediction.Warnings, r.B.Prediction.Warnings))
-	r.Delta = contrast.Of(&r.A.Prediction, &r.B.Prediction, &s.device)
+	r.Delta = contrast.Of(contrast.Side{Plan: r.A.Plan, Prediction: &r.A.Prediction}, contrast.Side{Plan: r.B.Plan, Prediction: &r.B.Prediction},
+		&s.device, o.workload.workload())
 	if err := o.output.emit(c, r); err != nil {
 		return err
 	}

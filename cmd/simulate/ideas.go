@@ -57,6 +57,24 @@ func ideaNames() []string {
 	return names
 }
 
+// ideaNamed finds an idea by its id, or by a word that only one idea has in its full name.
+func ideaNamed(word string) string {
+	word = strings.ToLower(word)
+	var named []string
+	for _, e := range ledger.Entries() {
+		if e.ID == word {
+			return word
+		}
+		if strings.Contains(strings.ToLower(e.Name), word) {
+			named = append(named, e.ID)
+		}
+	}
+	if len(named) == 1 {
+		return named[0]
+	}
+	return ""
+}
+
 func runIdeas(c *console.Console, o *ideasOptions, args []string) error {
 	s, err := o.subject.resolve(c)
 	if err != nil {
@@ -64,8 +82,12 @@ func runIdeas(c *console.Console, o *ideasOptions, args []string) error {
 	}
 	r := &view.Ideas{Made: made(c), Source: s.source()}
 	bench := &ledger.Bench{Model: s.model, Device: s.device}
+	var wanted string
+	if len(args) == 1 {
+		wanted = ideaNamed(args[0])
+	}
 	for _, e := range ledger.Entries() {
-		if len(args) == 1 && e.ID != strings.ToLower(args[0]) || o.verdict.value != allVerdicts && string(e.Verdict) != o.verdict.value {
+		if len(args) == 1 && e.ID != wanted || o.verdict.value != allVerdicts && string(e.Verdict) != o.verdict.value {
 			continue
 		}
 		f, err := e.Forecast(bench)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -169,6 +171,9 @@ func loadLayout(c *console.Console, arg string, m *chunking.Model) (chunking.Lay
 
 // readLayout reads a layout file; a file that is no layout is wrong usage, as text that is none.
 func readLayout(path string, text []byte, m *chunking.Model) (chunking.Layout, error) {
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return chunking.Layout{}, usageError{&format.Error{Path: path, Got: "bytes that are no text", Want: "a layout as YAML or JSON"}}
+	}
 	l, err := layoutfile.Read(path, text, m)
 	if err != nil {
 		return l, usageError{err}

@@ -78,11 +78,21 @@ func (r *reporter) shown() []search.Ranked {
 }
 
 func (r *reporter) predict(l chunking.Layout) (anesim.Prediction, error) {
-	plan, err := l.Plan(r.subject.model)
+	s, err := r.side(l)
 	if err != nil {
 		return anesim.Prediction{}, err
 	}
-	return anesim.Predict(plan, r.subject.device, r.workload), nil
+	return *s.Prediction, nil
+}
+
+// side is a layout as a plan with its price.
+func (r *reporter) side(l chunking.Layout) (contrast.Side, error) {
+	plan, err := l.Plan(r.subject.model)
+	if err != nil {
+		return contrast.Side{}, err
+	}
+	p := anesim.Predict(plan, r.subject.device, r.workload)
+	return contrast.Side{Plan: plan, Prediction: &p}, nil
 }
 
 func rankingRows(r *search.Ranking) report.Ranking {
@@ -121,21 +131,22 @@ func (r *reporter) verdict() (string, error) {
 	if len(m.Best) == 0 {
 		return fmt.Sprintf("Nothing of %d layouts is known to run on %s.", m.Priced, r.subject.device.Title), nil
 	}
-	best, err := r.predict(m.Best[0].Layout)
+	best, err := r.side(m.Best[0].Layout)
 	if err != nil {
 		return "", err
 	}
+	p := best.Prediction
 	text := fmt.Sprintf("%s is the fastest layout at context %d that is known to run: %.1f tok/s (90 %%: %.1f–%.1f), of %d that were priced", nameOfRanked(&m.Best[0]), m.Context,
-		best.TokPerSec, best.Range.Lo, best.Range.Hi, m.Priced)
+		p.TokPerSec, p.Range.Lo, p.Range.Hi, m.Priced)
 	i := slices.IndexFunc(m.Presets, func(x search.Ranked) bool { return x.Preset == verdictAgainst && x.Rank != 1 })
 	if i < 0 {
 		return text + ".", nil
 	}
-	other, err := r.predict(m.Presets[i].Layout)
+	other, err := r.side(m.Presets[i].Layout)
 	if err != nil {
 		return "", err
 	}
-	d := contrast.Of(&other, &best, &r.subject.device)
+	d := contrast.Of(other, best, &r.subject.device, r.workload)
 	sure := "which is a clear difference"
 	if !d.Certain {
 		sure = "which may be nothing"

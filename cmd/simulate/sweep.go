@@ -106,9 +106,14 @@ func runSweep(ctx context.Context, c *console.Console, o *sweepOptions) error {
 		return o.stream(ctx, c, &s, space)
 	case o.shard.n > 1:
 		return usagef("--shard %s streams records: add --format jsonl", &o.shard)
+	case space.Size() > maxRanked:
+		return usagef("--chunks %s: %d layouts are too many to rank: want fewer chunks, or --best for the best of all", &o.chunks, space.Size())
 	}
 	return o.rank(ctx, c, &s, space)
 }
+
+// maxRanked layouts are priced in a minute or two.
+const maxRanked = 100_000_000
 
 // rank keeps the best of each context.
 func (o *sweepOptions) rank(ctx context.Context, c *console.Console, s *subject, space *search.Space) error {

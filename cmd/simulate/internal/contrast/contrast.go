@@ -1,9 +1,8 @@
 package contrast
 
 import (
-	"math"
-
 	"anelab/anesim"
+	"anelab/chunking"
 )
 
 // Delta is B minus A.
@@ -25,11 +24,17 @@ type Resource struct {
 	Delta float64 `json:"delta_s"`
 }
 
-// Of compares two predictions made for the same device and workload.
-func Of(a, b *anesim.Prediction, d *anesim.Device) Delta {
+// Side is one of two plans and its price.
+type Side struct {
+	Plan       *chunking.Plan
+	Prediction *anesim.Prediction
+}
+
+// Of compares two plans that were priced for the same device and workload.
+func Of(before, after Side, d *anesim.Device, w anesim.Workload) Delta {
+	a, b := before.Prediction, after.Prediction
 	out := Delta{TimeS: b.TimeS - a.TimeS, TokPerSec: b.TokPerSec - a.TokPerSec, Resources: resources(a, b)}
-	half := d.Evidence.IntervalFactor * sd(a, b, d)
-	out.TimeRange = anesim.Range{Lo: out.TimeS - half, Hi: out.TimeS + half}
+	_, out.TimeRange = anesim.Difference(before.Plan, after.Plan, *d, w)
 	out.Slower = out.TimeS / a.TimeS
 	out.SlowerIn90 = anesim.Range{Lo: out.TimeRange.Lo / a.TimeS, Hi: out.TimeRange.Hi / a.TimeS}
 	out.Certain = out.TimeRange.Lo > 0 || out.TimeRange.Hi < 0
@@ -60,64 +65,3 @@ func resources(a, b *anesim.Prediction) []Resource {
 	}
 	return out
 }
-
-// quantities of a prediction or of a chunk, by term.
-type quantities [anesim.NumTerms]float64
-
-func (q *quantities) add(costs []anesim.Cost, sign float64) {
-	for _, c := range costs {
-		if t, ok := anesim.ParseTerm(c.Term); ok {
-			q[t] += sign * c.Quantity
-		}
-	}
-}
-
-// sd is the standard deviation of the difference.
-func sd(a, b *anesim.Prediction, d *anesim.Device) float64 {
-	var q quantities
-	q.add(a.Terms(), -1)
-	q.add(b.Terms(), 1)
-	v := variance(&q, d) + square(d.Noise.Session*(b.TimeS-a.TimeS))
-	var form float64
-	for _, c := range append(own(a, b), own(b, a)...) {
-		v += square(d.Noise.Chunk * c.TimeS)
-		form += c.FormSDS
-	}
-	return math.Sqrt(v + square(form))
-}
-
-// own lists the chunks of one side that the other has not.
-func own(side, other *anesim.Prediction) []anesim.ChunkPrediction {
-	var all []anesim.ChunkPrediction
-	for _, c := range side.Chunks {
-		shared := false
-		for _, o := range other.Chunks {
-			shared = shared || o.Chunk == c.Chunk && o.TimeS == c.TimeS
-		}
-		if !shared {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// variance of Σ q·constant from the errors of the constants.
-func variance(q *quantities, d *anesim.Device) float64 {
-	var v float64
-	n := len(d.Correlation)
-	for i := range anesim.NumTerms {
-		for j := range anesim.NumTerms {
-			rho := 0.0
-			switch {
-			case int(i) < n && int(j) < n:
-				rho = d.Correlation[i][j]
-			case i == j:
-				rho = 1 // constants of the host
-			}
-			v += q[i] * d.Constants[i].SD * rho * q[j] * d.Constants[j].SD
-		}
-	}
-	return max(v, 0)
-}
-
-func square(x float64) float64 { return x * x }

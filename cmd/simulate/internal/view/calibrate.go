@@ -191,6 +191,13 @@ func (r *Calibrate) pinned(p *texttab.Page) {
 	if len(idle) > 0 {
 		p.Line("terms that do not lower the left-out error, kept for what nobody timed: %s", strings.Join(idle, ", "))
 	}
+	for _, t := range r.Calibration.Candidates {
+		if !t.Earned {
+			p.Line("tried and left out: %s (%s)", t.Term, t.Reason)
+		} else {
+			p.Line("left out, but these rows ask for it: %s (%s)", t.Term, t.Reason)
+		}
+	}
 }
 
 // experiments are the sessions, each predicted from all others.

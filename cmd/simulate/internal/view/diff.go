@@ -72,7 +72,7 @@ func (r *Diff) answer() string {
 	if d.Slower < 0 {
 		word, lo, hi = "faster", -hi, -lo
 	}
-	text := fmt.Sprintf("B is %s%% %s than A (90%%: %s to %s)", sig(100*math.Abs(d.Slower)), word, sig(100*lo), sig(100*hi))
+	text := fmt.Sprintf("B is %s%% %s than A (90%%: %s to %s)", sig(100*math.Abs(d.Slower)), word, minus(sig(100*lo)), minus(sig(100*hi)))
 	switch {
 	case d.TimeS == 0:
 		return "A and B take the same time"

@@ -40,9 +40,10 @@ func signed(seconds float64) string {
 }
 
 // plus writes a number with its sign; format has one verb for it, with a plus flag.
-func plus(format string, x any) string {
-	return strings.Replace(fmt.Sprintf(format, x), "-", "−", 1)
-}
+func plus(format string, x any) string { return minus(fmt.Sprintf(format, x)) }
+
+// minus gives a negative figure a sign that is no hyphen.
+func minus(figure string) string { return strings.Replace(figure, "-", "−", 1) }
 
 // mega is a size in MB without its unit.
 func mega(bytes int64) string { return sig(float64(bytes) / 1e6) }
