@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"anelab/cmd/simulate/internal/console"
+	"anelab/internal/shareddata"
 )
 
 var updateReadme = flag.Bool("update-readme", false, "write the outputs of the README's commands into it")
@@ -30,10 +32,16 @@ func splitCommand(line string) []string {
 }
 
 func TestReadmeOutputsAreReal(t *testing.T) {
-	text, err := os.ReadFile(readme)
-	require.NoError(t, err)
 	t.Chdir("../..")
-	blocks := 0
+	for name, least := range map[string]int{"README.md": 5, "docs/accuracy.md": 1} {
+		require.GreaterOrEqual(t, checkDocument(t, name), least, name)
+	}
+}
+
+// checkDocument runs the commands of a document and returns how many there are.
+func checkDocument(t *testing.T, name string) (blocks int) {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
 	got := consoleBlock.ReplaceAllStringFunc(string(text), func(block string) string {
 		blocks++
 		shown := consoleBlock.FindStringSubmatch(block)
@@ -43,10 +51,32 @@ func TestReadmeOutputsAreReal(t *testing.T) {
 		}
 		return "```console\n$ " + shown[1] + "\n" + printed + "```"
 	})
-	require.GreaterOrEqual(t, blocks, 5)
 	if *updateReadme {
-		require.NoError(t, os.WriteFile("README.md", []byte(got), 0o644))
+		require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
 	}
+	return blocks
+}
+
+// shBlock is a fenced block of commands.
+var shBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// Every sh block of the README runs as it is written, one after the other in one folder, with testdata beside it.
+func TestReadmeCommandsRun(t *testing.T) { // invariant
+	text, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	r, root, ran := newRunner(t), shareddata.ModuleRoot(t), 0
+	require.NoError(t, os.Symlink(filepath.Join(root, "testdata"), filepath.Join(r.temp, "testdata")))
+	for _, m := range shBlock.FindAllStringSubmatch(string(text), -1) {
+		if strings.HasPrefix(m[1], "go test") {
+			continue // this very run
+		}
+		for line := range strings.Lines(m[1]) {
+			ran++
+			out, code := r.bash(t, "cd "+r.temp+"; PATH="+r.temp+":$PATH; "+line)
+			require.Zero(t, code, "%s%s", line, out)
+		}
+	}
+	require.GreaterOrEqual(t, ran, 15)
 }
 
 func TestReadmeTestCommandIsWhatCIRuns(t *testing.T) {
@@ -58,7 +88,7 @@ func TestReadmeTestCommandIsWhatCIRuns(t *testing.T) {
 	require.Regexp(t, `(?m)^step tests go test \./\.\.\.\s`, string(ci))
 }
 
-// The commands of sh blocks name files a reader has and we have not; their verbs and flags must exist all the same.
+// Commands of text blocks name files a reader has and we have not; their verbs and flags must exist all the same.
 func TestReadmeVerbsAndFlagsExist(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
