@@ -1,20 +1,13 @@
 package gemma4
 
-// KVBytes are the bytes that one sequence of that context keeps with the layers' own policies, before a model is loaded: elemBytes for
-// every number of every key and value row.
-func KVBytes(layers []Layer, context, elemBytes int) int64 {
-	var n int64
-	for _, y := range layers {
-		if !y.OwnsKV() {
-			continue
-		}
-		keep := y.Policy().Keep()
-		for _, reader := range layers {
-			if reader.KVSource == y.Index {
-				keep = keep.Union(reader.Policy().Keep())
-			}
-		}
-		n += int64(keep.Rows(context)) * int64(2*y.KVWidth()*elemBytes)
+import "anelab/internal/arith"
+
+// KVBytes are the bytes that a sequence of that context would keep: what [Model.KVBytes] says of the loaded model, before a weight is
+// read.
+func KVBytes(c Config, a arith.Arithmetic, o Options, context int) (int64, error) {
+	m, err := newModel(c, a, o)
+	if err != nil {
+		return 0, err
 	}
-	return n
+	return m.KVBytes(context), nil
 }

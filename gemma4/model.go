@@ -60,6 +60,18 @@ const (
 
 // Load reads all weights of a checkpoint. Dense weights stay where the source maps them.
 func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
+	m, err := newModel(c, a, o)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{src: src, a: a, linear: o.Linear, form: m.form}
+	m.w = l.load(c, m.Layers)
+	m.Warnings = l.warnings
+	return m, l.err
+}
+
+// newModel is a model without weights.
+func newModel(c Config, a arith.Arithmetic, o Options) (*Model, error) {
 	layers, err := c.Layers()
 	if err != nil {
 		return nil, err
@@ -76,10 +88,7 @@ func Load(c Config, src Source, a arith.Arithmetic, o Options) (*Model, error) {
 			m.freq[y.Kind] = arith.InvFreq(y.Rope.Theta, y.HeadDim, y.Rope.Pairs)
 		}
 	}
-	l := &loader{src: src, a: a, linear: o.Linear, form: m.form}
-	m.w = l.load(c, layers)
-	m.Warnings = l.warnings
-	return m, l.err
+	return m, nil
 }
 
 // Arithmetic is the numerics mode the model was loaded for.

@@ -347,13 +347,16 @@ func TestCancelBetweenLayersLeavesTheStateUsable(t *testing.T) {
 	_, err := s.Prefill(background, prompt(8))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(background)
+	last := gemma4.Tap{}
 	s.Listen(func(tap gemma4.Tap) {
-		if tap.Layer == 5 {
+		if last = tap; tap.Layer == 5 {
 			cancel()
 		}
 	})
 	_, err = s.Prefill(ctx, prompt(13)[8:])
 	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 5, last.Layer, "no layer was begun behind the one in which it ended")
+	require.Equal(t, gemma4.PointHidden, last.Point, "which was finished")
 	s.Listen(nil)
 	got, err := s.Prefill(background, prompt(13)[8:])
 	require.NoError(t, err)
@@ -507,4 +510,45 @@ func BenchmarkStep(b *testing.B) {
 			}
 		})
 	}
+}
+
+// scaledSource holds the projection of per-layer inputs with its scale, as CoreML-LLM writes it.
+type scaledSource struct {
+	*gemmatest.Source
+	projection quant.Tensor
+}
+
+func (s scaledSource) Tensor(name string) (quant.Tensor, error) {
+	if name == s.projection.Name {
+		return s.projection, nil
+	}
+	return s.Source.Tensor(name)
+}
+
+func (scaledSource) ProjectionScaled() bool { return true }
+
+func TestProjectionWithItsScale(t *testing.T) { // invariant: a source that has folded the scale in = the rule that folds it in
+	const name = "per_layer_model_projection.weight"
+	c := gemmatest.Config()
+	src := gemmatest.New(c, 3)
+	folds := arith.NewANE(arith.ANERules{PLEScale: arith.PLEScaleFolded}, 2)
+	plain, err := src.Tensor(name)
+	require.NoError(t, err)
+	m, err := quant.Dense(plain)
+	require.NoError(t, err)
+	scaled, rest := folds.ScaledWeight(m, 1/math.Sqrt(float64(c.HiddenSize)))
+	require.Equal(t, 1.0, rest)
+	held := quant.Tensor{Name: name, DType: quant.F32, Shape: plain.Shape}
+	row := make([]float32, m.Cols())
+	for r := range m.Rows() {
+		scaled.Row(row, r)
+		for _, v := range row {
+			held.Data = binary.LittleEndian.AppendUint32(held.Data, math.Float32bits(v))
+		}
+	}
+	want, err := gemma4.Load(c, src, folds, gemma4.Options{})
+	require.NoError(t, err)
+	got := load(t, c, scaledSource{src, held}, "ane")
+	require.Equal(t, logitsOf(t, want, prompt(11), 11), logitsOf(t, got, prompt(11), 11))
+	require.NotEqual(t, logitsOf(t, small(t, "ane"), prompt(11), 11), logitsOf(t, got, prompt(11), 11))
 }

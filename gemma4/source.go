@@ -21,3 +21,10 @@ type MatrixSource interface {
 	// Head returns the LM head where it is stored apart from the embedding table, nil where the table serves.
 	Head() (quant.Matrix, error)
 }
+
+// ScaledSource is a Source whose weight of the per-layer model projection may contain hidden^−½ already, as converters leave it.
+type ScaledSource interface {
+	Source
+	// ProjectionScaled reports whether it does.
+	ProjectionScaled() bool
+}

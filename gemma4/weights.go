@@ -167,14 +167,21 @@ func (l *loader) load(c Config, layers []Layer) *modelWeights {
 		all := len(layers) * p
 		w.pleTable = l.raw("embed_tokens_per_layer.weight", c.VocabSizePerLayerInput, all)
 		w.pleNorm = l.vector("per_layer_projection_norm.weight", p)
-		if m := l.weight("per_layer_model_projection.weight", all, d); l.err == nil {
-			w.pleModel, w.pleModelRest = l.a.ScaledWeight(m, invSqrt(d))
-		}
+		w.pleModel, w.pleModelRest = l.projection(all, d)
 	}
 	for _, layer := range layers {
 		w.layers = append(w.layers, l.layer(layer, d, p))
 	}
 	return w
+}
+
+// projection is the per-layer model projection and what is left of its scale.
+func (l *loader) projection(rows, d int) (quant.Matrix, float64) {
+	m := l.weight("per_layer_model_projection.weight", rows, d)
+	if src, ok := l.src.(ScaledSource); l.err != nil || ok && src.ProjectionScaled() {
+		return m, 1
+	}
+	return l.a.ScaledWeight(m, invSqrt(d))
 }
 
 // layer reads one decoder layer. Keys and values of shared layers are dead weights: present or not, they are never read.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
 	"anelab/internal/kernel"
-	"anelab/swa"
 )
 
 type benchOptions struct {
@@ -25,6 +23,7 @@ type benchOptions struct {
 	mode    string
 	kv      string
 	threads int
+	memory  byteSize
 	spec    timing.Spec
 }
 
@@ -57,6 +56,7 @@ reaches. Medians and ranges of several runs.`,
 	f.IntVarP(&o.spec.Generate, "generate", "n", 128, "tokens to decode")
 	f.IntSliceVarP(&o.spec.Depths, "depth", "d", []int{0, 2048, 8192}, "positions before them")
 	f.IntVarP(&o.spec.Repeat, "repeat", "r", 3, "runs of each test")
+	addMemory(cmd, &o.memory)
 	o.output.add(cmd, "text", "json", "csv", "markdown", "benchstat")
 	return cmd
 }
@@ -121,8 +121,7 @@ func arena() []byte {
 
 // load opens the checkpoint, after saying no where memory cannot hold it.
 func (o *benchOptions) load(path string, r *view.Bench) (*gemma4.Model, func() error, error) {
-	a, err := arith.New(o.mode, o.threads)
-	if err != nil {
+	if _, err := arith.New(o.mode, 1); err != nil {
 		return nil, nil, usageError{err}
 	}
 	src, err := checkpoint.Open(path)
@@ -132,33 +131,24 @@ func (o *benchOptions) load(path string, r *view.Bench) (*gemma4.Model, func() e
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		r.FileBytes = info.Size()
 	}
-	options, elem := gemma4.Options{}, a.KV()
-	if o.kv == "f16" && elem == swa.Float32 {
-		options.KV, elem = gemma4.KVFloat16, swa.Float16
+	options := gemma4.Options{}
+	if o.kv == "f16" {
+		options.KV = gemma4.KVFloat16
 	}
-	need, err := src.Memory(o.spec.Context(), elem.Bytes())
-	if err == nil {
-		err = enoughMemory(need, o.spec.Context())
-	}
-	if err != nil {
+	if err := (demand{o.mode, options, o.spec.Context(), 1}).fits(src, o.memory); err != nil {
 		src.Close()
 		return nil, nil, err
 	}
-	m, err := gemma4.Load(src.Config, src, a, options)
+	a, err := src.Arithmetic(o.mode, o.threads)
+	var m *gemma4.Model
+	if err == nil {
+		m, err = gemma4.Load(src.Config, src, a, options)
+	}
 	if err != nil {
 		src.Close()
 		return nil, nil, err
 	}
 	return m, src.Close, nil
-}
-
-// enoughMemory compares what a run must hold with what the machine has.
-func enoughMemory(need int64, context int) error {
-	have := timing.MemoryBytes()
-	if have == 0 || need <= have {
-		return nil
-	}
-	return fmt.Errorf("a context of %d needs %.3g GB of memory (%d bytes) and this machine has %.3g GB; ask for less context", context, float64(need)/1e9, need, float64(have)/1e9)
 }
 
 func firstToken(ctx context.Context, m *gemma4.Model) error {

@@ -26,6 +26,7 @@ type draftOptions struct {
 	tokens  int
 	prompts int
 	threads int
+	memory  byteSize
 	exits   bool
 }
 
@@ -80,6 +81,7 @@ model that comes with the program is used.`,
 	f.IntVar(&o.tokens, "tokens", 48, "tokens to decode behind each")
 	f.IntVar(&o.prompts, "sequences", 8, "how many sequences of the file, at most")
 	f.IntVar(&o.threads, "threads", 0, "threads; 0 = all cores")
+	addMemory(cmd, &o.memory)
 	f.BoolVar(&o.exits, "exits", false, "probe for LayerSkip instead: how often fewer layers choose the same token")
 	o.output.add(cmd, "text", "json", "csv", "markdown")
 	return cmd
@@ -170,11 +172,14 @@ func (w *drafting) prepare(c *console.Console, layout string) error {
 
 // load loads the model, and once more with other policies where the mode asks for some.
 func (w *drafting) load() error {
-	a, err := arith.New(w.options.mode.value, w.options.threads)
+	source := w.subject.Checkpoint()
+	a, err := source.Arithmetic(w.options.mode.value, w.options.threads)
 	if err != nil {
 		return usageError{err}
 	}
-	source := w.subject.Checkpoint()
+	if err := (demand{mode: w.options.mode.value, context: w.options.prompt + w.options.tokens, sequences: 1}).fits(source, w.options.memory); err != nil {
+		return err
+	}
 	if w.plain, err = gemma4.Load(source.Config, source, a, gemma4.Options{}); err != nil || w.plan == nil {
 		w.trial = w.plain
 		return err

@@ -57,6 +57,7 @@ every layer that reads it streams.`,
 	f.IntVar(&o.measure.sequences, "sequences", 4, "how many sequences of the file, at most")
 	f.IntVar(&o.keep, "keep", 8, "keep at most so many heads full")
 	f.IntVar(&o.measure.threads, "threads", 0, "threads; 0 = all cores")
+	addMemory(cmd, &o.measure.memory)
 	f.StringVar(&o.pattern, "pattern", "", "read a DuoAttention pattern from `PATH`")
 	f.Float64Var(&o.share, "share", 0.5, "share of heads that stream, with --pattern")
 	o.output.add(cmd, "text", "json", "csv", "markdown")
@@ -93,6 +94,9 @@ func runHeads(ctx context.Context, c *console.Console, o *headsOptions, path str
 		return err
 	}
 	defer s.Close()
+	if err := (demand{mode: "f32", context: s.Context(), sequences: 1}).fits(s.Checkpoint(), o.measure.memory); err != nil {
+		return err
+	}
 	report, err := o.search(ctx, c, s, streaming)
 	if err != nil {
 		return err

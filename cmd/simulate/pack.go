@@ -13,7 +13,6 @@ import (
 	"anelab/internal/checkpoint"
 	"anelab/internal/checkpoint/converted"
 	"anelab/internal/checkpoint/packed"
-	"anelab/internal/format"
 	"anelab/quant"
 )
 
@@ -34,7 +33,8 @@ func newPackCmd(c *console.Console) *cobra.Command {
 4-bit palettes of 32 rows, tables as bytes with a scale per row. With --check,
 read a packed file and compare every checksum.
 
-Weights of Core ML packages keep the palettes that they have; embedding tables
+Weights of Core ML packages keep the palettes that they have, and the file notes
+what their converter chose, so that ane computes what they do; embedding tables
 and config come from the checkpoint named by --base.`,
 		Example: `  simulate pack gemma-4-E2B-it -o e2b.anelab
   simulate pack gemma-4-E2B-it -o e2b.anelab --head 8 --palettes kmeans
@@ -109,9 +109,9 @@ func (o *packOptions) open(args []string) (checkpoint.PackSource, func() error, 
 		return nil, nil, err
 	}
 	closer := func() error { return errors.Join(weights.Close(), src.Close()) }
+	o.pack.Choices.Rules = weights.Choices.Rules
 	if weights.Choices.Folded {
-		return nil, nil, errors.Join(&format.Error{Path: weights.Path(), Field: "per_layer_model_projection.weight", Got: "a weight with its scale folded in",
-			Want: "the weight itself", Fix: "run the packages themselves: a packed model has no place for a converter's choices"}, closer())
+		o.pack.Choices.Projection = packed.ProjectionScaled
 	}
 	return weights, closer, nil
 }

@@ -12,6 +12,7 @@ import (
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/trial"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/gemma4"
 	"anelab/internal/arith"
 	"anelab/quality"
 	"anelab/quant"
@@ -24,6 +25,7 @@ type measureFlags struct {
 	modes     []string
 	sequences int
 	threads   int
+	memory    byteSize
 	elsewhere elsewhereFlags
 }
 
@@ -35,6 +37,7 @@ func (f *measureFlags) add(cmd *cobra.Command) {
 	complete(cmd, "mode", arith.Modes)
 	cmd.Flags().IntVar(&f.sequences, "sequences", 16, "how many sequences of the file, at most")
 	cmd.Flags().IntVar(&f.threads, "threads", 0, "threads; 0 = all cores")
+	addMemory(cmd, &f.memory)
 	f.elsewhere.add(cmd)
 }
 
@@ -196,7 +199,24 @@ func (f *measureFlags) run(ctx context.Context, c *console.Console, s *trial.Sub
 	if f.elsewhere.runner.value != runHere {
 		return trials, f.elsewhere.run(ctx, c, s, trials)
 	}
+	if err := f.fits(s, trials); err != nil {
+		return nil, err
+	}
 	progress := c.Progress()
 	defer progress.Done()
 	return trials, s.Run(ctx, trials, func(done, total int) { progress.Say("%d of %d parts measured", done, total) })
+}
+
+// fits refuses trials that memory cannot hold; there is one model at a time at least.
+func (f *measureFlags) fits(s *trial.Subject, trials []*trial.Trial) error {
+	for _, t := range trials {
+		policies, err := t.Layout.Policies(s.Model)
+		if err != nil {
+			return err
+		}
+		if err := (demand{t.Mode, gemma4.Options{Policies: policies}, s.Context(), 1}).fits(s.Checkpoint(), f.memory); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -56,7 +55,7 @@ func (o *talkFlags) add(cmd *cobra.Command) {
 	f.IntVar(&o.threads, "threads", 0, "threads; 0 = all cores")
 	o.context = sizes{values: []int{defaultTalkContext}, most: 1}
 	f.Var(&o.context, "context", "positions of a sequence, prompt and answer together")
-	f.Var(&o.memory, "memory", "refuse a model and context that need more than `SIZE`, such as 4.1GB (default: what the machine has)")
+	addMemory(cmd, &o.memory)
 	complete(cmd, "layout", presetNames())
 }
 
@@ -114,7 +113,7 @@ func (o *talkFlags) openBundle(name string) (*talk.Engine, func() error, error) 
 		at = vocabularyAt{mapped.Disk(filepath.Dir(file)), filepath.Base(file)}
 	}
 	if err = o.text(e, at, b.Config.VocabSize); err == nil {
-		err = o.enough(e)
+		err = enoughMemory(e.Speaker.StepBytes()+e.Speaker.KVBytes(e.Context)*int64(max(o.sequences, 1)), e.Context, o.memory)
 	}
 	if err != nil {
 		b.Close()
@@ -157,13 +156,16 @@ func (o *talkFlags) load(c *console.Console, src *checkpoint.Checkpoint, name st
 	if err != nil {
 		return nil, err
 	}
-	a, err := arith.New(o.mode.value, o.threads)
+	a, err := src.Arithmetic(o.mode.value, o.threads)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	options := gemma4.Options{Policies: policies}
 	if o.kv.value == "f16" {
 		options.KV = gemma4.KVFloat16
+	}
+	if err := (demand{o.mode.value, options, e.Context, max(o.sequences, 1)}).fits(src, o.memory); err != nil {
+		return nil, err
 	}
 	model, err := gemma4.Load(src.Config, src, a, options)
 	if err != nil {
@@ -179,7 +181,7 @@ func (o *talkFlags) load(c *console.Console, src *checkpoint.Checkpoint, name st
 	if plan != nil {
 		e.Speaker = talk.Cut{Whole: talk.Whole{Model: model}, Plan: plan}
 	}
-	return e, o.enough(e)
+	return e, nil
 }
 
 func (o *talkFlags) engine(name string) *talk.Engine {
@@ -234,18 +236,6 @@ func (o *talkFlags) cut(c *console.Console, config gemma4.Config, e *talk.Engine
 	}
 	plan, err := l.Plan(m)
 	return policies, plan, err
-}
-
-// enough compares what model and sequences need with what they may take.
-func (o *talkFlags) enough(e *talk.Engine) error {
-	need := e.Speaker.StepBytes() + e.Speaker.KVBytes(e.Context)*int64(max(o.sequences, 1))
-	if o.memory.bytes == 0 {
-		return enoughMemory(need, e.Context)
-	}
-	if need > o.memory.bytes {
-		return fmt.Errorf("a context of %d needs %.3g MB of memory and --memory is %s; ask for less context", e.Context, float64(need)/1e6, o.memory.String())
-	}
-	return nil
 }
 
 // samplingFlags say how tokens are chosen.

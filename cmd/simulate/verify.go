@@ -35,6 +35,7 @@ type verifyOptions struct {
 	calls      callFlags
 	limits     limitFlags
 	summary    string // "" = none
+	memory     byteSize
 }
 
 // verifyLayout is proved when no layout is given: the one with the most hand-offs.
@@ -78,6 +79,7 @@ against another one, op by op, or against the results of --expect.`,
 	o.calls.add(cmd)
 	o.limits.add(cmd)
 	cmd.Flags().StringVar(&o.summary, "summary", "", "write the page as Markdown to `FILE`, too")
+	addMemory(cmd, &o.memory)
 	o.output.add(cmd, "text", "json", "csv", "markdown", "junit")
 	return cmd
 }
@@ -185,6 +187,11 @@ func (o *verifyOptions) runCheckpoint(ctx context.Context, c *console.Console) e
 		return err
 	}
 	defer v.close()
+	for _, mode := range o.modes {
+		if err := (demand{mode: mode, context: v.subject(mode, o).Context(), sequences: 1}).fits(v.checkpoint, o.memory); err != nil {
+			return err
+		}
+	}
 	r := &view.Verify{Made: made(c), Checkpoint: v.name, Layers: len(v.model.Layers), Layout: v.layout.String()}
 	progress := c.Progress()
 	defer progress.Done()

@@ -37,6 +37,10 @@ func (o *verifyOptions) runPackages(ctx context.Context, c *console.Console, pat
 		defer program.Close()
 		s.Programs = append(s.Programs, program)
 	}
+	context := (&proof.Subject{Checkpoint: base, Tokens: o.tokens}).Context()
+	if err := (demand{mode: "ane", context: context, sequences: 1}).fits(base, o.memory); err != nil {
+		return err
+	}
 	progress := c.Progress()
 	defer progress.Done()
 	result, err := proof.RunPackages(ctx, s, func(step string) { progress.Say("%s", step) })

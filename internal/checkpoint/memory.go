@@ -1,20 +1,16 @@
 package checkpoint
 
 import (
-	"anelab/gemma4"
+	"anelab/internal/checkpoint/formula"
 	"anelab/internal/checkpoint/packed"
 )
 
-// Memory is what running the model takes at least, in bytes, found without reading a weight: every weight that a step reads, as it is
-// stored, and the keys and values of one sequence of that context, elemBytes a number. Tables that are looked up by row stay on disk.
-func (c *Checkpoint) Memory(context, elemBytes int) (int64, error) {
-	layers, err := c.Config.Layers()
-	if err != nil {
-		return 0, err
-	}
-	n := gemma4.KVBytes(layers, context, elemBytes)
+// WeightBytes is what the weights of a running model take at least, found without reading one: every weight as it is stored. Tables that
+// are looked up by row stay on disk, except computed ones, which are nowhere else.
+func (c *Checkpoint) WeightBytes() (int64, error) {
+	var n int64
 	for _, name := range c.Names() {
-		if name == "embed_tokens_per_layer.weight" || name == "embed_tokens.weight" && c.ownHead() {
+		if c.staysOnDisk(name) {
 			continue
 		}
 		size, err := c.storedBytes(name)
@@ -27,6 +23,14 @@ func (c *Checkpoint) Memory(context, elemBytes int) (int64, error) {
 		n += c.store.(*packed.File).StoredBytes(packed.Head)
 	}
 	return n, nil
+}
+
+// staysOnDisk reports whether a step reads only a row of a tensor, from where it is mapped.
+func (c *Checkpoint) staysOnDisk(name string) bool {
+	if _, computed := c.store.(*formula.Weights); computed {
+		return false
+	}
+	return name == "embed_tokens_per_layer.weight" || name == "embed_tokens.weight" && c.ownHead()
 }
 
 // ownHead reports whether the head is stored apart from the embedding table.

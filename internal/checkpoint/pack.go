@@ -18,6 +18,7 @@ type PackOptions struct {
 	Mode      quant.Mode // how palettes are made
 	HeadBits  int        // of the LM head: 4, 8 or 16
 	TableBits int        // of the tables that are looked up by row: 8 or 16
+	Choices   packed.Choices
 }
 
 // paletteMin is the size below which converters leave a weight alone (spec forward.md §4.0).
@@ -47,6 +48,7 @@ func Pack(ctx context.Context, c PackSource, path string, o PackOptions, progres
 	if err != nil {
 		return err
 	}
+	w.Choose(o.Choices)
 	p := packing{ctx: ctx, c: c, w: w, o: o}
 	for i, name := range c.Names() {
 		if err := p.tensor(name); err != nil {
@@ -185,4 +187,7 @@ func (c *Checkpoint) Head() (quant.Matrix, error) {
 	return nil, nil
 }
 
-var _ gemma4.MatrixSource = (*Checkpoint)(nil)
+var (
+	_ gemma4.MatrixSource = (*Checkpoint)(nil)
+	_ gemma4.ScaledSource = (*Checkpoint)(nil)
+)

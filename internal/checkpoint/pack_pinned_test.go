@@ -32,7 +32,7 @@ func packedTiny(t *testing.T) *Checkpoint {
 	require.NoError(t, err)
 	defer src.Close()
 	path := filepath.Join(t.TempDir(), "tiny.anelab")
-	require.NoError(t, Pack(context.Background(), src, path, PackOptions{src.Config, quant.Uniform, 4, 16}, nil))
+	require.NoError(t, Pack(context.Background(), src, path, PackOptions{Config: src.Config, Mode: quant.Uniform, HeadBits: 4, TableBits: 16}, nil))
 	p, err := Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
@@ -134,8 +134,28 @@ func TestPackedForAnotherConfigIsRefused(t *testing.T) {
 	other := src.Config
 	other.HiddenSize *= 2
 	path := filepath.Join(t.TempDir(), "other.anelab")
-	require.NoError(t, Pack(context.Background(), src, path, PackOptions{other, quant.Uniform, 4, 16}, nil))
+	require.NoError(t, Pack(context.Background(), src, path, PackOptions{Config: other, Mode: quant.Uniform, HeadBits: 4, TableBits: 16}, nil))
 	_, err = Open(path)
 	require.ErrorContains(t, err, path)
 	require.ErrorContains(t, err, "shape")
+}
+
+// oracle: the palettes decoded, every sum in float64, at real width (E2B's, ten layers, head of 4 bits).
+func TestPackedF32AtRealWidthLong(t *testing.T) {
+	if os.Getenv("ANELAB_LONG") == "" {
+		t.Skip("packs and runs ten layers of E2B: set ANELAB_LONG=1")
+	}
+	src, err := Open("formula:e2b-10L")
+	require.NoError(t, err)
+	defer src.Close()
+	path := filepath.Join(t.TempDir(), "e2b.anelab")
+	require.NoError(t, Pack(context.Background(), src, path, PackOptions{Config: src.Config, Mode: quant.Uniform, HeadBits: 4, TableBits: 16}, nil))
+	p, err := Open(path)
+	require.NoError(t, err)
+	defer p.Close()
+	got := answers(t, packedModel(t, p, p.Config, f32(t, 2), gemma4.Options{}))
+	want := answers(t, packedModel(t, unpacked{p}, p.Config, arith.NewGraph(arith.GraphExact, 2), gemma4.Options{}))
+	d := parity.Compare(got, want, parity.Options{RowLen: p.Config.VocabSize})
+	t.Logf("off by %.2g of the greatest logit", d.PeakRel())
+	require.NoError(t, parity.Tolerance{PeakRel: 1e-4}.Check(d))
 }

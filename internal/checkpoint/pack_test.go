@@ -35,7 +35,7 @@ func logits(t *testing.T, c gemma4.Config, src gemma4.Source, mode string) []flo
 func TestPackedModelComputesWhatItsPalettesSay(t *testing.T) { // invariant: packed = the same palettes multiplied row by row
 	src, err := OpenFS(anelab.Files, "testdata/golden/tiny-e2b/bf16")
 	require.NoError(t, err)
-	for _, o := range []PackOptions{{src.Config, quant.Uniform, 4, 16}, {src.Config, quant.KMeans, 8, 8}, {src.Config, quant.KMeans, 16, 8}} {
+	for _, o := range []PackOptions{{Config: src.Config, Mode: quant.Uniform, HeadBits: 4, TableBits: 16}, {Config: src.Config, Mode: quant.KMeans, HeadBits: 8, TableBits: 8}, {Config: src.Config, Mode: quant.KMeans, HeadBits: 16, TableBits: 8}} {
 		path := filepath.Join(t.TempDir(), "tiny.anelab")
 		var seen int
 		require.NoError(t, Pack(context.Background(), src, path, o, func(done, total int) { seen = done }))
@@ -63,7 +63,7 @@ func TestPackRefuses(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	dir := t.TempDir()
-	require.ErrorIs(t, Pack(ctx, src, filepath.Join(dir, "x"), PackOptions{src.Config, quant.Uniform, 4, 8}, nil), context.Canceled)
+	require.ErrorIs(t, Pack(ctx, src, filepath.Join(dir, "x"), PackOptions{Config: src.Config, Mode: quant.Uniform, HeadBits: 4, TableBits: 8}, nil), context.Canceled)
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)

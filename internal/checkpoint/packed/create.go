@@ -34,6 +34,9 @@ func Create(path string, config []byte) (*Writer, error) {
 	return w, w.err
 }
 
+// Choose notes how a converter wrote the model.
+func (w *Writer) Choose(c Choices) { w.dir.Choices = c.words() }
+
 func (w *Writer) write(b []byte) {
 	if w.err == nil {
 		_, w.err = w.w.Write(b)
@@ -127,7 +130,7 @@ func (w *Writer) Commit() error {
 	t := binary.LittleEndian.AppendUint64(nil, uint64(offset))
 	t = binary.LittleEndian.AppendUint64(t, uint64(len(text)))
 	t = binary.LittleEndian.AppendUint32(t, crc32.Checksum(text, castagnoli))
-	t = binary.LittleEndian.AppendUint32(t, version)
+	t = binary.LittleEndian.AppendUint32(t, w.dir.version())
 	w.write(append(t, endMagic...))
 	if w.err == nil {
 		w.err = w.w.Flush()

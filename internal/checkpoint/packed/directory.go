@@ -15,11 +15,16 @@ import (
 const (
 	magic       = "ANELABP1"
 	endMagic    = "ANELABPE"
-	version     = 1
 	trailerSize = 32
 	alignment   = 64
 	// maxDirectory bounds what a trailer may ask to be parsed.
 	maxDirectory = 64 << 20
+)
+
+// Versions: a file asks for no more than its reader must know.
+const (
+	versionPlain  = 1
+	versionChosen = 2 // has choices
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -28,6 +33,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type directory struct {
 	Config  json.RawMessage `json:"config"` // config.json, word for word
 	Tensors []entry         `json:"tensors"`
+	// Choices of a converter, by name (see choices.go).
+	Choices map[string]string `json:"choices,omitempty"`
+}
+
+// version is what a reader of the directory must know.
+func (d *directory) version() uint32 {
+	if len(d.Choices) > 0 {
+		return versionChosen
+	}
+	return versionPlain
 }
 
 // entry is one tensor.
@@ -104,8 +119,9 @@ func parse(path string, data []byte) (*directory, error) {
 		return nil, fail("trailer", "no end mark", "a complete file", "the file is truncated: pack the checkpoint again")
 	}
 	offset, length := binary.LittleEndian.Uint64(t), binary.LittleEndian.Uint64(t[8:])
-	if v := binary.LittleEndian.Uint32(t[20:]); v != version {
-		return nil, fail("version", fmt.Sprint(v), fmt.Sprint(version), "pack the checkpoint again with this build")
+	version := binary.LittleEndian.Uint32(t[20:])
+	if version != versionPlain && version != versionChosen {
+		return nil, fail("version", fmt.Sprint(version), fmt.Sprintf("%d or %d", versionPlain, versionChosen), "pack the checkpoint again with this build")
 	}
 	end := uint64(len(data) - trailerSize)
 	if length > maxDirectory || offset > end || length != end-offset {
@@ -118,6 +134,9 @@ func parse(path string, data []byte) (*directory, error) {
 	d := &directory{}
 	if err := json.Unmarshal(text, d); err != nil {
 		return nil, &format.Error{Path: path, Field: "directory", Err: err}
+	}
+	if d.version() != version {
+		return nil, fail("choices", fmt.Sprintf("%d of them in a file of version %d", len(d.Choices), version), "choices in version 2 alone", "the file is damaged: pack the checkpoint again")
 	}
 	return d, d.check(path, int64(offset))
 }

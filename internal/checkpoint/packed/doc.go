@@ -14,5 +14,8 @@
 // because reading them would cost more than a start may take. A file of another version, for another configuration, with a tensor
 // that reaches beyond its end or into another, is refused.
 //
+// Version 2 has choices in its directory: what the converter of packages decided, so that the packed model computes what they do
+// ([Choices]). A reader refuses one that it does not know. A model without choices is a file of version 1.
+//
 // Start at [Open]; [Create] makes such a file.
 package packed

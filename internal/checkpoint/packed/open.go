@@ -19,6 +19,7 @@ import (
 type File struct {
 	file    *mapped.File
 	config  []byte
+	choices Choices
 	entries map[string]*entry
 	names   []string
 }
@@ -58,7 +59,11 @@ func newFile(file *mapped.File) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{file: file, config: d.Config, entries: map[string]*entry{}}
+	chosen, err := parseChoices(d.Choices)
+	if err != nil {
+		return nil, &format.Error{Path: file.Path, Field: "choices", Err: err, Fix: "pack the packages again with this build"}
+	}
+	f := &File{file: file, config: d.Config, choices: chosen, entries: map[string]*entry{}}
 	for i := range d.Tensors {
 		e := &d.Tensors[i]
 		f.entries[e.Name] = e
@@ -74,6 +79,9 @@ func (f *File) Path() string { return f.file.Path }
 
 // Config is the config.json that the model was packed with.
 func (f *File) Config() []byte { return f.config }
+
+// Choices are those of the converter whose packages were packed.
+func (f *File) Choices() Choices { return f.choices }
 
 // Head is the name of an LM head that is stored apart from the embedding table, in fewer bits.
 const Head = "lm_head (packed)"

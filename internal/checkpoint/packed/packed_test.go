@@ -98,7 +98,7 @@ func TestRefusals(t *testing.T) {
 		b = binary.LittleEndian.AppendUint64(b, uint64(directory))
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
 		b = binary.LittleEndian.AppendUint32(b, crc32.Checksum([]byte(text), castagnoli))
-		b = binary.LittleEndian.AppendUint32(b, version)
+		b = binary.LittleEndian.AppendUint32(b, versionPlain)
 		return append(b, endMagic...)
 	}
 	flipped := func(at int) []byte {
@@ -113,7 +113,7 @@ func TestRefusals(t *testing.T) {
 		"empty":             {nil, "not a packed model"},
 		"other file":        {[]byte(strings.Repeat("GGUF", 30)), "not a packed model"},
 		"truncated":         {good[:n-1], "no end mark"},
-		"other version":     {flipped(n - 12), "version: 0, want 1; pack the checkpoint again"},
+		"other version":     {flipped(n - 12), "version: 0, want 1 or 2; pack the checkpoint again"},
 		"damaged directory": {flipped(directory + 3), "directory: checksum"},
 		"trailer":           {flipped(n - 32), "directory:"},
 		"wrong size":        {resealed(`"shape":[7]`, `"shape":[8]`), "norm.weight: 14 and 0 bytes, want 16 and 0"},

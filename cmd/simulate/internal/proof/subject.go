@@ -5,7 +5,6 @@ import (
 
 	"anelab/chunking"
 	"anelab/gemma4"
-	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
 	"anelab/parity"
 	"anelab/parity/golden"
@@ -23,7 +22,7 @@ type Subject struct {
 
 // load reads the weights in a mode.
 func (s *Subject) load(mode string) (*gemma4.Model, error) {
-	a, err := arith.New(mode, 0)
+	a, err := s.Checkpoint.Arithmetic(mode, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +96,17 @@ func (s *Subject) plan(jobs []job) (*chunking.Plan, error) {
 		return nil, err
 	}
 	l := s.Layout
-	for _, j := range jobs {
-		l.Context = max(l.Context, j.Context())
-	}
+	l.Context = max(l.Context, longest(jobs))
 	return l.Plan(m)
+}
+
+// Context is how many positions the longest case takes.
+func (s *Subject) Context() int { return longest(s.jobs()) }
+
+func longest(jobs []job) int {
+	n := 0
+	for _, j := range jobs {
+		n = max(n, j.Context())
+	}
+	return n
 }
