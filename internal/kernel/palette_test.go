@@ -61,19 +61,55 @@ func TestPalette4Rows(t *testing.T) { // oracle: float64 sums of the decoded row
 	}
 }
 
-// requireNear compares the first input's results with float64 sums, relative to the greatest. What shows is the outlier times entries
-// that are small beside their palette's greatest, which 16 bits hold to 2^-17 of that.
+// requireNear compares the first input's results with float64 sums, within what the arithmetic allows.
 func requireNear(t *testing.T, m *Palette4, x, got []float32) {
 	t.Helper()
-	row, want, peak := make([]float32, m.Cols), make([]float64, m.Rows), 0.0
-	for i := range want {
+	row := make([]float32, m.Cols)
+	for i := range m.Rows {
 		m.Row(row, i)
-		want[i] = Dot64(row, x)
-		peak = max(peak, math.Abs(want[i]))
+		require.InDelta(t, Dot64(row, x), float64(got[i]), errorBound(m, row, x, i/GroupRows), "row %d of %d", i, m.Rows)
 	}
-	for i := range want {
-		require.InDelta(t, want[i]/peak, float64(got[i])/peak, 3e-5, "row %d of %d", i, m.Rows)
+}
+
+// errorBound is how far a row's result may be from the exact sum Σ w·x, with u = 2^-24 the rounding of float32:
+//
+//	inputs    |w|·(scale/2 + 4u·|x|)           22 bits of the block's greatest; the inverse, its product, the scale and its product round
+//	palette   S/2·|x|                          entries that are no multiple of S = 2^-15 of the group's power of two
+//	sums      (blocks+4)·u·|w|·(|x|+2048·scale) two exact sums a block become floats, are scaled and added; a low digit has up to 1024
+func errorBound(m *Palette4, w, x []float32, group int) float64 {
+	const u = 0x1p-24
+	step := float64(getFloat(m.tables[group*groupTable+32:]))
+	bound := 0.0
+	for b := 0; b < len(x); b += digitCols {
+		block, peak := x[b:min(b+digitCols, len(x))], 0.0
+		for _, v := range block {
+			peak = max(peak, math.Abs(float64(v)))
+		}
+		scale := peak / digitLimit
+		for k, v := range block {
+			weight, input := math.Abs(float64(w[b+k])), math.Abs(float64(v))
+			bound += weight * (scale/2 + 4*u*input)
+			if math.Mod(weight, step) != 0 {
+				bound += step / 2 * input
+			}
+			bound += float64(len(x)/digitCols+5) * u * weight * (input + 2048*scale)
+		}
 	}
+	return bound * (1 + 0x1p-10) // products of errors
+}
+
+// hand: 64 weights of 1 and inputs of 1. A palette of 1, ½ … is exact; one scale is 1/(1023·2048).
+func TestErrorBound(t *testing.T) {
+	m := NewPalette4(64, 64)
+	m.LUT[0], m.LUT[1] = 1, 0x1p-20 // the second is below the step of 2^-14
+	m.Seal()
+	ones, tiny := make([]float32, 64), make([]float32, 64)
+	for i := range ones {
+		ones[i], tiny[i] = 1, 0x1p-20
+	}
+	scale := 1.0 / (1023 * 2048)
+	require.InEpsilon(t, 64*(scale/2+0x1p-22+6*0x1p-24*(1+2048*scale))*(1+0x1p-10), errorBound(m, ones, ones, 0), 1e-12)
+	require.InEpsilon(t, 64*0x1p-15, errorBound(m, tiny, ones, 0), 2e-2, "a weight that is lost")
 }
 
 func TestPalette4Wide(t *testing.T) { // invariant: Dot64 of the decoded row, on every path
