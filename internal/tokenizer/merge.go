@@ -66,13 +66,11 @@ func (m *merger) mergeLong(pairs *pairTable, symbols []int32) []int32 {
 			m.queue.add(m.order(int32(i)))
 		}
 	}
-	for {
-		first, ok := m.queue.pop()
-		if !ok {
-			break
-		}
-		if at := int32(uint32(first)); m.ids[at] >= 0 && m.pair[at].rank == int32(first>>32) {
-			m.join(pairs, at)
+	for m.queue.turn(m.stale) {
+		for first, ok := m.queue.pop(); ok; first, ok = m.queue.pop() {
+			if !m.stale(first) {
+				m.join(pairs, int32(uint32(first)))
+			}
 		}
 	}
 	out := symbols[:0]
@@ -93,6 +91,12 @@ func (m *merger) find(pairs *pairTable, i int32) bool {
 
 // order is the pair at i as the queue compares it: rank<<32 | position.
 func (m *merger) order(i int32) uint64 { return uint64(m.pair[i].rank)<<32 | uint64(i) }
+
+// stale reports whether a symbol of a queued pair was joined to another since.
+func (m *merger) stale(order uint64) bool {
+	at := int32(uint32(order))
+	return m.ids[at] < 0 || m.pair[at].rank != int32(order>>32)
+}
 
 // join replaces the pair at left and finds the two pairs that this makes.
 func (m *merger) join(pairs *pairTable, left int32) {

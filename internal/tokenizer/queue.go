@@ -4,7 +4,8 @@ import "slices"
 
 // queue hands out numbers in ascending order. Merging asks for few orders of arrival: most pairs are there from the start, and a join
 // mostly makes pairs that come after all of them. So what arrives behind the end of the sorted run waits unsorted for its turn, and only
-// what belongs in between goes through a heap, which stays small.
+// what belongs in between goes through a heap, which stays small. Most pairs that wait are gone by then: the next join takes their
+// symbols. What is left of them has mostly arrived in order, and sorting it is a look at each.
 type queue struct {
 	run   []uint64 // ascending, from head on
 	head  int
@@ -30,14 +31,10 @@ func (q *queue) add(x uint64) {
 	q.heap[i] = x
 }
 
-// pop removes the least number.
+// pop removes the least number of the run and the heap.
 func (q *queue) pop() (x uint64, ok bool) {
 	if q.head == len(q.run) && len(q.heap) == 0 {
-		if len(q.later) == 0 {
-			return 0, false
-		}
-		q.run, q.later, q.head = q.later, q.run[:0], 0
-		slices.Sort(q.run)
+		return 0, false
 	}
 	if q.head < len(q.run) && (len(q.heap) == 0 || q.run[q.head] <= q.heap[0]) {
 		q.head++
@@ -48,6 +45,14 @@ func (q *queue) pop() (x uint64, ok bool) {
 	q.heap = q.heap[:last]
 	q.sink()
 	return x, true
+}
+
+// turn makes a run of what waited, without what is stale by now, and reports whether there is any.
+func (q *queue) turn(stale func(uint64) bool) bool {
+	waited := slices.DeleteFunc(q.later, stale)
+	q.run, q.later, q.head = waited, q.run[:0], 0
+	slices.Sort(waited)
+	return len(waited) > 0
 }
 
 // fan is the number of children of a node of the heap: four numbers lie in half a cache line.
