@@ -1,6 +1,10 @@
 package chunking
 
-import "anelab/gemma4"
+import (
+	"slices"
+
+	"anelab/gemma4"
+)
 
 // build makes a chunk from its layers, head and weights.
 func (g *graphs) build(cut Cut) *Chunk {
@@ -14,11 +18,11 @@ func (g *graphs) build(cut Cut) *Chunk {
 // layers of the chunk.
 func (g *graphs) layers(c *Chunk) []gemma4.Layer { return g.model.Layers[c.Lo:c.Hi] }
 
-// owned lists the layers of one kind whose keys and values the chunk stores, in layer order: slot → layer.
-func (g *graphs) owned(c *Chunk, kind gemma4.Kind) []int {
+// owned lists the layers whose keys and values the chunk stores in a bank, in layer order: slot → layer.
+func (g *graphs) owned(c *Chunk, b Bank) []int {
 	var own []int
 	for _, l := range g.layers(c) {
-		if l.Kind == kind && l.OwnsKV() {
+		if at := g.bank[l.Index]; at.Kind == b.Kind && at.Name == b.Name && l.OwnsKV() {
 			own = append(own, l.Index)
 		}
 	}
@@ -27,7 +31,12 @@ func (g *graphs) owned(c *Chunk, kind gemma4.Kind) []int {
 
 // owns reports whether the chunk stores keys and values of its own.
 func (g *graphs) owns(c *Chunk) bool {
-	return len(g.owned(c, gemma4.Sliding))+len(g.owned(c, gemma4.Full)) > 0
+	return g.ownsKind(c, gemma4.Sliding) || g.ownsKind(c, gemma4.Full)
+}
+
+// ownsKind reports whether the chunk stores keys and values of layers of the kind.
+func (g *graphs) ownsKind(c *Chunk, kind gemma4.Kind) bool {
+	return slices.ContainsFunc(g.layers(c), func(l gemma4.Layer) bool { return l.Kind == kind && l.OwnsKV() })
 }
 
 // imports reports whether a layer of the chunk reads the kind's donor from an earlier chunk.

@@ -18,5 +18,8 @@
 // Layer ranges are half-open [Lo, Hi) in code and inclusive in text: L0-7 is Lo 0, Hi 8. Chunks are counted from 0 in code
 // and from 1 in messages. Bytes are those of a Core ML call: fp16 but for token ids.
 //
+// A [Bank] is how rows behind a layer are kept, which decides the ports they travel through: layers with sinks and a window beside
+// layers that keep everything have smaller ports of their own.
+//
 // Start at [Parse], then [Layout.Plan].
 package chunking

@@ -42,11 +42,27 @@ type weigher struct {
 // linear is a product with a weight [rows, cols].
 func (w weigher) linear(kind OpKind, layer, rows, cols int) Op {
 	enc := w.weights
-	if enc.Palette() && rows*cols <= paletteFloor {
+	if enc.Palette() && (rows*cols <= paletteFloor || !divides(enc, rows, cols)) {
 		enc = quant.DenseF16
 	}
 	return Op{Kind: kind, Layer: layer, Rows: rows, Cols: cols, Encoding: enc, WeightBytes: enc.Bytes(rows, cols),
 		MACs: w.tokens * int64(rows) * int64(cols)}
+}
+
+// divides reports whether the channels of a weight [rows, cols] are whole groups. Where they are not, the palettiser leaves the
+// weight dense (spec coreml.md §5 no. 3).
+func divides(e quant.Encoding, rows, cols int) bool {
+	channels, vector := [2]int{rows, cols}[e.Axis], max(e.Vector, 1)
+	if e.Group == 0 {
+		return channels%vector == 0
+	}
+	return channels%e.Group == 0 && e.Group%vector == 0
+}
+
+// Undivided reports whether the op's weight is dense only because its channels are no whole groups of the encoding that the chunk
+// asks for.
+func (o Op) Undivided(asked quant.Encoding) bool {
+	return asked.Palette() && o.Rows*o.Cols > paletteFloor && !divides(asked, o.Rows, o.Cols)
 }
 
 // gains are fp16 vectors, n values together; what they multiply is not counted.

@@ -11,7 +11,8 @@ import (
 type Plan struct {
 	Layout  Layout
 	Model   *Model
-	Context int // C
+	Context int    // C
+	Banks   []Bank // [L] behind the keys of every layer
 	Chunks  []*Chunk
 }
 
@@ -187,10 +188,10 @@ func (p *Plan) Handoffs() []Handoff {
 	for _, kind := range []gemma4.Kind{gemma4.Sliding, gemma4.Full} {
 		h := Handoff{Layer: p.Model.kinds[kind].donor, Kind: kind}
 		for i, c := range p.Chunks {
-			if bytes := handoffBytes(c.Outputs, kind); bytes > 0 {
+			if bytes := handoffBytes(c.Outputs, h.Layer); bytes > 0 {
 				h.From, h.Bytes = i, bytes
 			}
-			if handoffBytes(c.Inputs, kind) > 0 {
+			if handoffBytes(c.Inputs, h.Layer) > 0 {
 				h.To = append(h.To, i)
 			}
 		}
@@ -201,10 +202,10 @@ func (p *Plan) Handoffs() []Handoff {
 	return all
 }
 
-func handoffBytes(ports []Port, kind gemma4.Kind) int64 {
+func handoffBytes(ports []Port, donor int) int64 {
 	var n int64
 	for _, p := range ports {
-		if p.Role == RoleHandoff && (p.Name == handoffNames[kind][0] || p.Name == handoffNames[kind][1]) {
+		if p.Role == RoleHandoff && p.Layers[0] == donor {
 			n += p.Bytes()
 		}
 	}

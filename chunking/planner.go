@@ -44,7 +44,7 @@ func (pl *Planner) PlanInto(p *Plan, l Layout) error {
 	if pair, ok := borrowsAcross(g.borrowed, l.Cuts); ok {
 		return layoutError(acrossViolation(pair))
 	}
-	p.Layout, p.Model, p.Context = l, pl.model, g.context
+	p.Layout, p.Model, p.Context, p.Banks = l, pl.model, g.context, g.bank
 	p.Chunks = p.Chunks[:0]
 	for i := range l.Cuts {
 		p.Chunks = append(p.Chunks, g.chunk(&l.Cuts[i]))
@@ -93,8 +93,9 @@ type graphs struct {
 	attn    []LayerAttn
 
 	reach    []reach  // [L] what the queries of a layer look at
-	rows     []int    // [L] cache rows behind a layer's keys: what all readers of its KV source need together
-	masked   bool     // some full cache is written through a one-hot mask: its policy keeps every position
+	bank     []Bank   // [L] behind a layer's keys
+	rows     []int    // [L] of its bank, as ports declare them
+	masked   bool     // some rows are written through a one-hot mask: those of every position, and sinks
 	borrowed [][2]int // layers and those whose directions their rows take
 
 	shelves []shelf
@@ -116,18 +117,14 @@ func newGraphs(m *Model, l *Layout) (*graphs, error) {
 	}
 	g := &graphs{model: m, context: orDefault(l.Context, DefaultContext), tokens: orDefault(l.QueryTokens, DefaultQueryTokens),
 		attn: slices.Clone(l.Attn), reach: make([]reach, len(m.Layers)), rows: make([]int, len(m.Layers)), borrowed: borrowed(policies, m.Layers)}
-	kept := make([]swa.Retention, len(m.Layers))
+	g.bank = banksOf(m.Layers, policies, g.context)
 	for i, layer := range m.Layers {
 		r := reachOf(layer, policies[i], g.context)
 		r.form = attention.FormOf(policies[layer.KVSource])
 		g.reach[i] = r
-		g.masked = g.masked || r.keep == swa.All
-		if kept[i] = r.keep; !layer.OwnsKV() { // a donor comes before its readers
-			kept[layer.KVSource] = kept[layer.KVSource].Union(r.keep)
-		}
-	}
-	for i, layer := range m.Layers {
-		g.rows[i] = stored(kept[layer.KVSource], g.context)
+		keep := g.bank[i].Keep
+		g.masked = g.masked || keep == swa.All || keep.Sink > 0
+		g.rows[i] = stored(keep, g.context)
 	}
 	return g, nil
 }

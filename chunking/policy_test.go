@@ -1,6 +1,7 @@
 package chunking
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,7 @@ func fullCaches(p *Plan) int64 {
 	var n int64
 	for _, c := range p.Chunks {
 		for _, port := range c.Inputs {
-			if port.Role == RoleCache && (port.Name == "K_full_in" || port.Name == "V_full_in") && len(port.Layers) > 0 {
+			if port.Role == RoleCache && strings.Contains(port.Name, "_full") && len(port.Layers) > 0 {
 				n += port.Bytes()
 			}
 		}

@@ -7,11 +7,11 @@ import (
 
 // Port names that depend on the kind of attention. kv13 and kv14 are E2B's donors; the names stay the same on every model.
 var (
-	maskNames    = [2]string{gemma4.Sliding: "causal_mask_sliding", gemma4.Full: "causal_mask_full"}
-	ropeNames    = [2][2]string{gemma4.Sliding: {"cos_s", "sin_s"}, gemma4.Full: {"cos_f", "sin_f"}}
-	cacheNames   = [2][2]string{gemma4.Sliding: {"K_sliding", "V_sliding"}, gemma4.Full: {"K_full", "V_full"}}
-	handoffNames = [2][2]string{gemma4.Sliding: {"kv13_k", "kv13_v"}, gemma4.Full: {"kv14_k", "kv14_v"}}
-	bothKinds    = [2]gemma4.Kind{gemma4.Sliding, gemma4.Full}
+	maskNames  = [2]string{gemma4.Sliding: "causal_mask_sliding", gemma4.Full: "causal_mask_full"}
+	ropeNames  = [2][2]string{gemma4.Sliding: {"cos_s", "sin_s"}, gemma4.Full: {"cos_f", "sin_f"}}
+	cacheNames = [2][2]string{gemma4.Sliding: {"K_sliding", "V_sliding"}, gemma4.Full: {"K_full", "V_full"}}
+	donorNames = [2]string{gemma4.Sliding: "kv13", gemma4.Full: "kv14"}
+	bothKinds  = [2]gemma4.Kind{gemma4.Sliding, gemma4.Full}
 )
 
 // inputs in declared order (spec forward.md §4.0, §4.2; with several query tokens §4.10). A chunk that is only the head
@@ -80,14 +80,14 @@ func (g *graphs) perLayer(name string) Port {
 	return Port{Name: name, Role: RolePLE, Shape: []int{1, g.tokens, g.model.pleWidth()}}
 }
 
-// masks are one additive mask per kind and the one-hot that says which row of a full cache is written. Decode chunks without
+// masks are one additive mask per bank and the one-hot that says which row of a full cache is written. Decode chunks without
 // KV of their own declare the one-hot too and never use it; verify chunks declare theirs only where it is used, as the traced
 // ones do. Where every cache is a window nothing is written through it, and no chunk declares it (spec forward.md §4.8, WFA).
 func (g *graphs) masks(c *Chunk) []Port {
 	var ports []Port
 	for _, kind := range [2]gemma4.Kind{gemma4.Full, gemma4.Sliding} {
-		if g.model.kinds[kind].layers > 0 {
-			ports = append(ports, Port{Name: maskNames[kind], Role: RoleMask, Shape: []int{1, 1, g.tokens, g.maskRows(c, kind)}})
+		for _, b := range g.banks(c, kind) {
+			ports = append(ports, Port{Name: b.Mask(), Role: RoleMask, Shape: []int{1, 1, g.tokens, g.maskRows(c, b)}})
 		}
 	}
 	switch {
@@ -99,39 +99,41 @@ func (g *graphs) masks(c *Chunk) []Port {
 	return append(ports, Port{Name: "update_mask", Role: RoleUpdate, Shape: []int{1, 1, g.context, 1}})
 }
 
-// maskRows is the most rows that a layer of the kind has behind it; a chunk without one still declares the model's own width.
-func (g *graphs) maskRows(c *Chunk, kind gemma4.Kind) int {
+// maskRows is the most rows that a layer of the bank has behind it; a chunk without one still declares the model's own width.
+func (g *graphs) maskRows(c *Chunk, b Bank) int {
 	rows := 0
 	for _, l := range g.layers(c) {
-		if l.Kind == kind {
+		if at := g.bank[l.Index]; at.Kind == b.Kind && at.Name == b.Name {
 			rows = max(rows, g.rows[l.Index])
 		}
 	}
 	if rows > 0 {
 		return rows
 	}
-	if kind == gemma4.Full {
+	if b.Kind == gemma4.Full {
 		return g.context
 	}
-	return g.model.kinds[kind].window
+	return g.model.kinds[b.Kind].window
 }
 
 // caches are the chunk's own keys and values, every row as wide as the widest head. A chunk with sliding KV alone declares
 // one unused full slot (count max(n, 1), spec forward.md §4.2); without any KV of its own it declares nothing.
 func (g *graphs) caches(c *Chunk, suffix string) []Port {
 	var ports []Port
-	sliding, full := g.owned(c, gemma4.Sliding), g.owned(c, gemma4.Full)
-	if len(sliding) > 0 {
-		ports = append(ports, g.cache(gemma4.Sliding, suffix, sliding)...)
-	}
-	if len(sliding)+len(full) > 0 && g.model.kinds[gemma4.Full].layers > 0 {
-		ports = append(ports, g.cache(gemma4.Full, suffix, full)...)
+	for _, kind := range bothKinds {
+		for _, b := range g.banks(c, kind) {
+			slots := g.owned(c, b)
+			unused := kind == gemma4.Full && b.Name == "" && len(ports) > 0 && !g.ownsKind(c, kind)
+			if len(slots) > 0 || unused {
+				ports = append(ports, g.cache(b, suffix, slots)...)
+			}
+		}
 	}
 	return ports
 }
 
-// cache is the pair of cache tensors of one kind: [n, K, rows, width].
-func (g *graphs) cache(kind gemma4.Kind, suffix string, slots []int) []Port {
+// cache is the pair of cache tensors of one bank: [n, K, rows, width].
+func (g *graphs) cache(b Bank, suffix string, slots []int) []Port {
 	rows := 0
 	for _, l := range slots {
 		rows = max(rows, g.rows[l])
@@ -139,8 +141,8 @@ func (g *graphs) cache(kind gemma4.Kind, suffix string, slots []int) []Port {
 	if len(slots) == 0 {
 		rows = g.context
 	}
-	shape := []int{max(len(slots), 1), g.model.kinds[kind].kvHeads, rows, g.model.cacheWidth}
-	return pair(cacheNames[kind], "", suffix, Port{Role: RoleCache, Shape: shape, Layers: slots, Stored: g.formBytes(slots, rows)})
+	shape := []int{max(len(slots), 1), g.model.kinds[b.Kind].kvHeads, rows, g.model.cacheWidth}
+	return pair(b.caches(), "", suffix, Port{Role: RoleCache, Shape: shape, Layers: slots, Stored: g.formBytes(slots, rows)})
 }
 
 // formBytes is half of what keys and values of the slots take together where one of them is stored in a form; else 0.
@@ -167,9 +169,11 @@ func (g *graphs) newRows(c *Chunk) []Port {
 	var ports []Port
 	for _, kind := range bothKinds {
 		k := g.model.kinds[kind]
-		if slots := g.owned(c, kind); len(slots) > 0 {
-			shape := []int{len(slots), k.kvHeads, g.tokens, k.headDim}
-			ports = append(ports, pair(cacheNames[kind], "new_", "", Port{Role: RoleCache, Shape: shape, Layers: slots})...)
+		for _, b := range g.banks(c, kind) {
+			if slots := g.owned(c, b); len(slots) > 0 {
+				shape := []int{len(slots), k.kvHeads, g.tokens, k.headDim}
+				ports = append(ports, pair(b.caches(), "new_", "", Port{Role: RoleCache, Shape: shape, Layers: slots})...)
+			}
 		}
 	}
 	return ports
@@ -179,7 +183,7 @@ func (g *graphs) newRows(c *Chunk) []Port {
 func (g *graphs) handoff(kind gemma4.Kind) []Port {
 	k := g.model.kinds[kind]
 	shape := []int{1, k.kvHeads, g.rows[k.donor], k.headDim}
-	return pair(handoffNames[kind], "", "", Port{Role: RoleHandoff, Shape: shape, Layers: []int{k.donor}})
+	return pair(g.bank[k.donor].handoff(), "", "", Port{Role: RoleHandoff, Shape: shape, Layers: []int{k.donor}})
 }
 
 // pair makes the K and the V port of a template.

@@ -12,6 +12,7 @@
 //	Grouped    the newest exactly, older in codes     slot p mod (recent+group), else code p
 //	Indexed    a store, and extremes of key blocks    as the store
 //	Shift      a chunk's sliding cache port           slot p − (last − (W−1)), newest row at W−1
+//	Sinks      a chunk's port with sinks (spec §7.4)  as Bank: slot p of the sinks, behind them as Shift
 //	Masked     a chunk's full cache port              slot p
 //
 // A [View] hides the difference: Row(p) is the row of absolute position p. Every row carries its absolute position by

@@ -4,11 +4,12 @@ package swa
 // (spec forward.md §4.0: 512 for every layer); columns d and above stay zero. They belong to one call of one token, so
 // there is nothing to commit.
 
-// Slot is one layer's part of a cache port.
+// Slot is one layer's part of a cache port. Rows behind sinks are a window like any other.
 type Slot struct {
 	Data  []float32 // [K, S, width]
 	Rows  int       // S
 	Width int       //
+	Sinks int       // the first rows of every head, which hold the first positions (spec forward.md §7.4)
 }
 
 // portSegment maps position p to slot row p − base.
@@ -38,6 +39,15 @@ func NewMasked(k, v Slot, d, pos int, mask []float32) *Port {
 	return &Port{k: k, v: v, d: d, pos: pos, write: func(s Slot, row []float32) { maskedWrite(s, row, mask, d) }}
 }
 
+// NewSinks is a window behind sinks at position pos: the new row goes into the window in any case, and into the sinks where the
+// one-hot update mask [≥ sinks] says so (spec forward.md §7.4).
+func NewSinks(k, v Slot, d, pos int, mask []float32) *Port {
+	return &Port{k: k, v: v, d: d, pos: pos, base: pos - (k.Rows - 1), write: func(s Slot, row []float32) {
+		maskedWrite(s, row, mask[:s.Sinks], d)
+		shiftIn(s, row, d)
+	}}
+}
+
 // NewHandoff is a donor's updated cache, read-only; base is the position of slot row 0.
 func NewHandoff(k, v Slot, d, pos, base int) *Port {
 	return &Port{k: k, v: v, d: d, pos: pos, base: base, write: func(Slot, []float32) {
@@ -62,7 +72,12 @@ func (p *Port) Values() View { return p.view(p.v) }
 
 func (p *Port) view(s Slot) View {
 	seg := s.portSegment(p.base)
-	return View{past: seg, staged: seg, first: p.pos, d: p.d}
+	v := View{past: seg, staged: seg, first: p.pos, d: p.d}
+	if s.Sinks > 0 {
+		v.sink = &sink{s.portSegment(0)}
+		v.sink.rows = s.Sinks
+	}
+	return v
 }
 
 // Commit does nothing: the caller owns the port's buffers.
@@ -74,16 +89,22 @@ func (p *Port) Next() int { return p.pos }
 // Truncate cannot be asked of a port: a call of one token is all it knows.
 func (p *Port) Truncate(int) error { panic("swa: Port.Truncate: a port holds one call") }
 
-// Held is every position with a row, the call's own included.
-func (p *Port) Held() Span { return Span{max(p.base, 0), p.pos + 1} }
+// Held is every position with a row, the call's own included; while window and sinks are apart, the window's.
+func (p *Port) Held() Span {
+	lo := max(p.base+p.k.Sinks, 0)
+	if lo <= p.k.Sinks {
+		lo = 0
+	}
+	return Span{lo, p.pos + 1}
+}
 
-// shiftIn moves every head's rows up by one and writes the new row last: row is [K, d].
+// shiftIn moves every head's rows behind the sinks up by one and writes the new row last: row is [K, d].
 func shiftIn(s Slot, row []float32, d int) {
 	n := s.Rows * s.Width
 	for g := 0; g*d < len(row); g++ {
-		head := s.Data[g*n : (g+1)*n]
-		copy(head, head[s.Width:])
-		last := head[n-s.Width:]
+		window := s.Data[g*n+s.Sinks*s.Width : (g+1)*n]
+		copy(window, window[s.Width:])
+		last := window[len(window)-s.Width:]
 		clear(last[copy(last, row[g*d:(g+1)*d]):])
 	}
 }

@@ -219,3 +219,29 @@ func TestLoadSpansTheWrap(t *testing.T) { // invariant: rows loaded together are
 		require.Equal(t, 1, r.Keys().Columns(1, 3).Columns(1, 2).Dim())
 	}
 }
+
+func TestSinksPort(t *testing.T) { // hand: two sinks, a window of three behind them; a position is read from its sink once it has one
+	sinks, window, width, context := 2, 3, 4, 9
+	make1 := func() Slot {
+		return Slot{Data: make([]float32, shape.KVHeads*(sinks+window)*width), Rows: sinks + window, Width: width, Sinks: sinks}
+	}
+	k, v := make1(), make1()
+	for p := range context {
+		mask := make([]float32, context)
+		mask[p] = 1
+		s := NewSinks(k, v, shape.HeadDim, p, mask)
+		s.Stage(p, rows(p, 1), rows(p, 1))
+		requireRows(t, s, 0, min(sinks, p+1))
+		requireRows(t, s, max(p-window+1, 0), p+1)
+		want := Span{max(p-2, 0), p + 1}
+		if want.Lo <= sinks {
+			want.Lo = 0
+		}
+		require.Equal(t, want, s.Held())
+	}
+	var first []float32 // of head 0, slot by slot
+	for i := range sinks + window {
+		first = append(first, k.Data[i*width])
+	}
+	require.Equal(t, []float32{0, 100, 600, 700, 800}, first)
+}

@@ -21,7 +21,7 @@ import (
 
 // maskOf is the mask [1, 1|H, T, rows] of layer y.
 func (w *writer) maskOf(y gemma4.Layer, rows int64) string {
-	port := run.MaskNames[y.Kind]
+	port := w.fn.Memory.Banks[y.Index].Mask()
 	if w.fn.past() == noPast {
 		port = "causal_mask"
 	}
@@ -37,7 +37,7 @@ func (w *writer) maskOf(y gemma4.Layer, rows int64) string {
 	switch {
 	case b != nil:
 		w.masks[key] = w.add2(name, port, w.named(name+"_band", stored(b)))
-	case w.fn.pastOf(y.Kind) == everyward && !seesAll(policy, y.Heads, int(rows)):
+	case w.fn.pastOf(y) == everyward && !seesAll(policy, y.Heads, int(rows)):
 		w.masks[key] = w.moving(name, port, policy, y.Heads)
 	}
 	w.prefix = prefix
@@ -49,16 +49,16 @@ type past uint8
 
 const (
 	noPast    past = iota // there are none: row i is position i
-	inOrder               // a window: the last row is that of the last token
+	inOrder               // a window: the last row is that of the last token; sinks may stand in front of it
 	inRing                // a ring in any order, with the call's own rows behind it when there are several
 	everyward             // row i is position i, of any length
 )
 
-func (f *call) pastOf(kind gemma4.Kind) past {
+func (f *call) pastOf(y gemma4.Layer) past {
 	switch {
 	case f.past() == noPast:
 		return noPast
-	case !f.Memory.Windowed[kind]:
+	case !f.Memory.Banks[y.Index].Windowed():
 		return everyward
 	case f.caches == StateCaches:
 		return inRing
@@ -77,7 +77,7 @@ func (f *call) past() past {
 // band is what a policy hides beyond the causal mask, nil where that is nothing. The error names policies that no band can say.
 func (f *call) band(y gemma4.Layer, p attention.Policy, rows int64) (*mil.Value, error) {
 	b := &band{policy: p, heads: y.Heads, rows: int(rows), tokens: f.Tokens}
-	switch f.pastOf(y.Kind) {
+	switch f.pastOf(y) {
 	case everyward:
 		if _, ok := streamsOf(p, y.Heads, int(rows)); !ok {
 			return nil, &format.Error{Field: fmt.Sprintf("attention of layer %d", y.Index), Got: p.String(), Want: "heads that see everything, or the first and the newest positions",
@@ -95,7 +95,10 @@ func (f *call) band(y gemma4.Layer, p attention.Policy, rows int64) (*mil.Value,
 		}
 		b.first = b.fixed
 	case inOrder:
-		b.first = b.rows - f.Tokens
+		b.first, b.sinks = b.rows-f.Tokens, f.Memory.Banks[y.Index].Keep.Sink
+		if err := b.sameSinks(y); err != nil {
+			return nil, err
+		}
 	}
 	if b.first > 0 {
 		b.pos = 4 * (b.rows + f.Tokens)
@@ -113,6 +116,19 @@ func (f *call) wholeRing(y gemma4.Layer, p attention.Policy, rows int) error {
 		Fix: "emit without states, or give all layers of the cache one window"}
 }
 
+// sameSinks wants heads that see all of the sinks for ever: rows that one day are hidden move with the position.
+func (b *band) sameSinks(y gemma4.Layer) error {
+	of, ok := streamsOf(b.policy, y.Heads, 4*(b.rows+b.tokens))
+	for _, s := range of {
+		ok = ok && s.sink == b.sinks
+	}
+	if ok || b.sinks == 0 {
+		return nil
+	}
+	return &format.Error{Field: fmt.Sprintf("attention of layer %d", y.Index), Got: fmt.Sprintf("%s over rows of which the first %d stay", b.policy, b.sinks),
+		Want: fmt.Sprintf("stream:%d+<r>", b.sinks), Fix: "give all layers that read these rows the same sinks"}
+}
+
 var minusInf = float32(math.Inf(-1))
 
 // band is a mask under construction: token t is at position pos+t, and row first is the position of token 0.
@@ -122,6 +138,7 @@ type band struct {
 	tokens, rows int
 	first, pos   int
 	fixed        int    // rows before it are in no order, and the host's mask alone rules them
+	sinks        int    // rows before it are the first positions
 	strict       strict // later positions are hidden, too
 }
 
@@ -154,7 +171,10 @@ func (b *band) value() *mil.Value {
 func (b *band) row(g, t int) (row []byte, hides bool) {
 	seen := make([]bool, b.rows)
 	for _, s := range b.policy.Visible(nil, g, b.pos+t) {
-		for q := max(s.Lo, b.pos-b.first); q < s.Hi; q++ {
+		for q := s.Lo; q < min(s.Hi, b.sinks); q++ {
+			seen[q] = true
+		}
+		for q := max(s.Lo, b.pos-b.first+b.sinks); q < s.Hi; q++ {
 			seen[q-b.pos+b.first] = true
 		}
 	}

@@ -74,13 +74,38 @@ func (c *portCaches) store(w *writer, y gemma4.Layer, k, v string) (keys, values
 	return w.slice("keys", newK, 3, 0, int64(y.HeadDim)), w.slice("values", newV, 3, 0, int64(y.HeadDim))
 }
 
-// update shifts a row into a window, or writes it where the one-hot mask says.
+// update shifts a row into a window, or writes it where the one-hot mask says, or both where sinks stand in front of the window.
 func (c *portCaches) update(w *writer, y gemma4.Layer, name, old, row string) string {
-	if w.fn.Memory.Windowed[y.Kind] {
-		return w.concat(name+"updated", 2, w.slice(name+"kept", old, 2, 1, w.shape(old)[2]), row)
+	switch bank := w.fn.Memory.Banks[y.Index]; {
+	case !bank.Windowed():
+		return w.blended(name, old, row, "update_mask")
+	case bank.Keep.Sink > 0:
+		sinks := int64(bank.Keep.Sink)
+		first := w.blended(name+"sinks_", w.slice(name+"sinks", old, 2, 0, sinks), row, w.slice(name+"sinks_mask", "update_mask", 2, 0, sinks))
+		return w.shifted(name+"all", first, w.slice(name+"window", old, 2, sinks, w.shape(old)[2]), 1, row)
 	}
-	rest := w.op("sub", name+"others", w.set("x", f16(1)), in("y", "update_mask"))
-	return w.add2(name+"updated", w.mul(name+"kept", old, rest), w.mul(name+"written", row, "update_mask"))
+	return w.shifted(name+"updated", "", old, 1, row)
+}
+
+// blended is K·(1−m) + k·m for a one-hot mask.
+func (w *writer) blended(name, old, row, mask string) string {
+	rest := w.op("sub", name+"others", w.set("x", f16(1)), in("y", mask))
+	return w.add2(name+"updated", w.mul(name+"kept", old, rest), w.mul(name+"written", row, mask))
+}
+
+// shifted drops rows from the front of a window and puts new ones behind it; what stands in front, if anything, stays there.
+func (w *writer) shifted(name, front, window string, drop int64, rows string) string {
+	var parts []string
+	if front != "" {
+		parts = append(parts, front)
+	}
+	if n := w.shape(window)[2]; drop < n {
+		parts = append(parts, w.slice(name+"_kept", window, 2, drop, n))
+	}
+	if parts = append(parts, rows); len(parts) == 1 {
+		return rows
+	}
+	return w.concat(name, 2, parts...)
 }
 
 func (c *portCaches) outputs(w *writer, ports []chunking.Port) {
@@ -143,23 +168,25 @@ func (c *trialRows) store(w *writer, y gemma4.Layer, k, v string) (keys, values 
 }
 
 func (c *trialRows) join(w *writer, y gemma4.Layer, name, old, rows string) string {
-	t := int64(w.fn.Tokens)
-	switch {
-	case !w.fn.Memory.Windowed[y.Kind]:
-		return w.indicated(name, old, rows)
-	case w.fn.Window == run.WholeWindow:
-		return w.concat(name, 2, old, rows)
-	case t == w.shape(old)[2]:
-		return rows
+	drop := int64(w.fn.Tokens)
+	if w.fn.Window == run.WholeWindow {
+		drop = 0
 	}
-	return w.concat(name, 2, w.slice(name+"_kept", old, 2, t, w.shape(old)[2]), rows)
+	bank := w.fn.Memory.Banks[y.Index]
+	if !bank.Windowed() {
+		return w.indicated(name, old, rows, "update_indicator")
+	}
+	front, sinks := "", int64(bank.Keep.Sink)
+	if sinks > 0 {
+		front = w.indicated(name+"_sinks", w.slice(name+"_first", old, 2, 0, sinks), rows, w.slice(name+"_indicator", "update_indicator", 2, 0, sinks))
+	}
+	return w.shifted(name, front, w.slice(name+"_window", old, 2, sinks, w.shape(old)[2]), drop, rows)
 }
 
-// indicated writes rows where update_indicator [1, 1, C, T] says: K·(1−Σ_t m_t) + m·k.
-func (w *writer) indicated(name, old, rows string) string {
-	written := w.op("reduce_sum", name+"_written", in("x", "update_indicator"), w.ints("axes", 3), w.flag("keep_dims", true))
+// indicated writes rows where an indicator [1, 1, S, T] says: K·(1−Σ_t m_t) + m·k.
+func (w *writer) indicated(name, old, rows, marks string) string {
+	written := w.op("reduce_sum", name+"_written", in("x", marks), w.ints("axes", 3), w.flag("keep_dims", true))
 	rest := w.op("sub", name+"_others", w.set("x", f16(1)), in("y", written))
-	marks := "update_indicator"
 	if heads := w.shape(rows)[1]; heads > 1 {
 		marks = w.op("tile", name+"_marks", in("x", marks), w.ints("reps", 1, heads, 1, 1))
 	}

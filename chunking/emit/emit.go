@@ -106,16 +106,19 @@ func functionsOf(plan *chunking.Plan, o Options) ([]*run.Function, error) {
 func checkPlan(plan *chunking.Plan, m *run.Memory, o Options) error {
 	c := plan.Model.Config
 	for _, y := range plan.Model.Layers {
-		if w := m.Policies[y.Index].Keep().Last; y.Kind == gemma4.Sliding && plan.Context < w {
+		b := m.Banks[y.Index]
+		if w := b.Keep.Last; y.Kind == gemma4.Sliding && b.Windowed() && plan.Context < w {
 			return &format.Error{Field: "context", Got: fmt.Sprint(plan.Context), Want: fmt.Sprintf("%d or more, the window of layer %d", w, y.Index),
 				Fix: "a window that never fills costs its rows in every call; choose a longer context"}
+		}
+		if o.Caches == StateCaches && (b.Name != "" || b.Windowed() != (y.Kind == gemma4.Sliding)) {
+			return &format.Error{Field: "attn", Got: fmt.Sprintf("layer %d, a %s layer that keeps the %s rows, in a state", y.Index, y.Kind, b.Keep), Want: "sliding layers with windows, full ones that keep all",
+				Fix: "ring_pos and current_pos are positions in those two; emit without states"}
 		}
 	}
 	switch limit, most := c.FinalLogitSoftcapping, c.MaxPositionEmbeddings; {
 	case most > 0 && plan.Context > most:
 		return &format.Error{Field: "context", Got: fmt.Sprint(plan.Context), Want: fmt.Sprintf("at most %d, max_position_embeddings", most)}
-	case m.Windowed[gemma4.Full] && o.Caches == StateCaches:
-		return &format.Error{Field: "attn", Got: "full layers with a window in a state", Want: "full", Fix: "ring_pos is that of the sliding layers; emit without states"}
 	case f16Of(limit) != limit:
 		return &format.Error{Path: "config.json", Field: "final_logit_softcapping", Got: fmt.Sprint(limit), Want: "a number that fp16 holds exactly"}
 	}

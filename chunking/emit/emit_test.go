@@ -177,6 +177,8 @@ func TestGraphsOfOtherModels(t *testing.T) {
 		{&e2b, "L0-2 | L3-9+head attn=sliding:9"}, {several(), "L0-4 | L5-9+head attn=sliding:9 @4 attn=sliding:11"},
 		{&e2b, "@2way @4 attn=duo:2+5:1001 @9 attn=duo:0+4:0110"}, {&e2b, "@4way @9 attn=sliding:6"}, {several(), "@3way attn=duokv:3+4:10"}, {&e2b, "@3way attn=flash:7"},
 		{several(), "L0-4 | L5-9+head @4 attn=flash:16"}, {&e2b, "@2way attn=wfa:9"},
+		{&e2b, "@3way attn=stream:2+6"}, {&e2b, "@4way @4 attn=stream:3+5 @9 attn=stream:3+4"}, {several(), "@3way @4 attn=stream:1+7"}, {several(), "L0-4 | L5-9+head @9 attn=duokv:3+5:00 @4 attn=sliding:6"},
+		{&e2b, "@1way @0 attn=stream:4+5 @1 attn=stream:2+4 @2 attn=stream:2+4"}, {&e2b, "@2way @3 attn=stream:30+3 attn=stream:5+4"},
 		{&e2b, "@2way @7 attn=sliding:5"}, {&e2b, "@2way @1 attn=sliding:5 @2 attn=sliding:9"},
 	} {
 		o := emit.Options{Prefill: []int{12}, Verify: 4, Window: run.VerifyWindow(i % 2)}

@@ -76,7 +76,7 @@ func count(t *testing.T, f *mil.Function) (c counted) {
 func TestPlanCountsWhatIsWritten(t *testing.T) {
 	c := gemmatest.Config() // sizes that groups divide
 	c.HiddenSize, c.IntermediateSize, c.HeadDim, c.GlobalHeadDim, c.VocabSize, c.HiddenSizePerLayer = 64, gemma4.IntList{96}, 16, 32, 160, 32
-	for _, text := range []string{"@4way", "@3way", "@topo1", "@2way", "@1way", "L0-9 | head"} {
+	for _, text := range []string{"@4way", "@3way", "@topo1", "@2way", "@1way", "L0-9 | head", "@4way attn=stream:2+9", "@2way @4 attn=stream:3+8 @9 attn=stream:3+8 @2 attn=stream:1+9"} {
 		for _, weights := range []string{"f16", "int4g32"} {
 			s := newSubject(t, &c, text+" context=24", weights, emit.Options{})
 			for i, chunk := range s.plan.Chunks {
@@ -86,6 +86,34 @@ func TestPlanCountsWhatIsWritten(t *testing.T) {
 			}
 		}
 	}
+}
+
+// invariant: the same where channels are no whole groups and weights stay dense.
+func TestPlanCountsWhatGroupsDoNotDivide(t *testing.T) {
+	c := gemmatest.Config()
+	c.IntermediateSize, c.VocabSize = gemma4.IntList{60}, 97
+	s := newSubject(t, &c, "@2way context=24", "int4g16", emit.Options{})
+	for i, chunk := range s.plan.Chunks {
+		require.Equal(t, chunk.Totals.WeightBytes, count(t, s.chunks[i].Package.Program.Functions[0]).weights, "chunk %d", i+1)
+	}
+	require.NotEmpty(t, s.chunks[0].Warnings)
+}
+
+// hand: spec forward.md §7.4: of three full owners one keeps sinks and a window beside the others, and its rows are a quarter.
+func TestSinksHavePortsOfTheirOwn(t *testing.T) {
+	c := *several()
+	s := newSubject(t, &c, "L0-9+head context=24 @9 attn=stream:2+4", "f16", emit.Options{})
+	face := s.chunks[0].Package.Description.Interface
+	shapes := map[string][]int64{}
+	for _, f := range append(face.Inputs, face.Outputs...) {
+		shapes[f.Name] = f.Array.Shape
+	}
+	require.Equal(t, []int64{1, 2, 24, 20}, shapes["K_full_in"])
+	require.Equal(t, []int64{1, 2, 6, 20}, shapes["K_full_stream_2_4_in"])
+	require.Equal(t, []int64{1, 2, 6, 20}, shapes["V_full_stream_2_4_out"])
+	require.Equal(t, []int64{1, 1, 1, 24}, shapes["causal_mask_full"])
+	require.Equal(t, []int64{1, 1, 1, 6}, shapes["causal_mask_full_stream_2_4"])
+	require.Equal(t, []int64{1, 1, 24, 1}, shapes["update_mask"])
 }
 
 // hand: spec forward.md §4.9, keys and values by the owner's place among the owners, the donors apart.
@@ -147,10 +175,12 @@ func TestEmitRefuses(t *testing.T) {
 	}{
 		"context: 6, want 7 or more, the window of layer 0":                        {e2b, "@2way context=6", emit.Options{}},
 		"context: 5000, want at most 4096, max_position_embeddings":                {e2b, "@2way context=5000", emit.Options{}},
-		"attn: layer 4 keeps the first 2 and last 6 rows (stream:2+6)":             {e2b, "@2way context=24 attn=stream:2+6", emit.Options{}},
+		"attn: layer 4, a full layer that keeps the first 2 and last 6 rows, in a": {e2b, "@2way context=24 attn=stream:2+6", states},
+		"attention of layer 9: sliding:8 over rows of which the first 2 stay":      {e2b, "@2way context=24 @4 attn=stream:2+6 @9 attn=sliding:8", emit.Options{}},
+		"attn: layer 0, a sliding layer that keeps the all rows, in a state":       {e2b, "@2way context=24 @0 attn=full", states},
 		"attention of layer 4: full/int8, want rows as they are":                   {e2b, "@2way context=24 @4 attn=full/int8", emit.Options{}},
 		"attention of layer 9: blocks:2x4, want a policy that a mask can say":      {e2b, "@2way context=24 @9 attn=blocks:2x4", emit.Options{}},
-		"attn: full layers with a window in a state":                               {e2b, "@2way context=24 attn=wfa:9", states},
+		"attn: layer 4, a full layer that keeps the last 9 rows, in a state":       {e2b, "@2way context=24 attn=wfa:9", states},
 		"attention of layer 7: sliding:5 over a ring of 7":                         {e2b, "@2way context=24 @7 attn=sliding:5", states},
 		"prefill: 25 tokens, want 2 to the context, 24":                            {e2b, "@2way context=24", emit.Options{Prefill: []int{25}}},
 		"prefill: 1 tokens, want 2 to the context":                                 {e2b, "@2way context=24", emit.Options{Prefill: []int{1}}},

@@ -27,6 +27,7 @@ type opKey struct {
 type weights struct {
 	ctx      context.Context // ends the making of palettes, which happens while a package is written
 	src      gemma4.Source
+	asked    quant.Encoding // of the chunk
 	ops      map[opKey]chunking.Op
 	made     map[string]*linear
 	gains    map[string]*mil.Value
@@ -35,7 +36,7 @@ type weights struct {
 }
 
 func newWeights(ctx context.Context, src gemma4.Source, c *chunking.Chunk) *weights {
-	w := &weights{ctx: ctx, src: src, ops: map[opKey]chunking.Op{}, made: map[string]*linear{}, gains: map[string]*mil.Value{}, progress: func(string) {}}
+	w := &weights{ctx: ctx, src: src, asked: c.Weights, ops: map[opKey]chunking.Op{}, made: map[string]*linear{}, gains: map[string]*mil.Value{}, progress: func(string) {}}
 	for _, op := range c.Ops {
 		w.ops[opKey{op.Kind, op.Layer}] = op
 	}
@@ -162,17 +163,14 @@ func (w *weights) linear(key opKey, name string) (*linear, error) {
 	return l, err
 }
 
-// encode refuses encodings that an fp16 graph cannot hold. Channels that do not divide into groups leave a weight dense, as they
-// do in coremltools (spec coreml.md §5 no. 3).
+// encode refuses encodings that an fp16 graph cannot hold, and tells of weights whose channels do not divide into groups.
 func (w *weights) encode(name string, op chunking.Op) (*linear, error) {
 	e, shape := op.Encoding, [2]int{op.Rows, op.Cols}
 	switch {
 	case e.Palette() && e.DType == quant.F16:
-		channels, vector := shape[e.Axis], max(e.Vector, 1)
-		if group := e.Group; group == 0 && channels%vector == 0 || group > 0 && channels%group == 0 && group%vector == 0 {
-			return newPalette(w, name, shape, e), nil
-		}
-		w.warnings = append(w.warnings, &format.Error{Path: w.src.Path(), Field: name, Got: fmt.Sprintf("[%d, %d], which %s does not divide", op.Rows, op.Cols, e),
+		return newPalette(w, name, shape, e), nil
+	case op.Undivided(w.asked):
+		w.warnings = append(w.warnings, &format.Error{Path: w.src.Path(), Field: name, Got: fmt.Sprintf("[%d, %d], which %s does not divide", op.Rows, op.Cols, w.asked),
 			Want: "groups of equal size", Fix: "it is written in fp16"})
 	case e != quant.DenseF16:
 		return nil, &format.Error{Field: "weights", Got: e.String(), Want: "f16 or a palette of fp16 entries, such as int4g32", Fix: "the Neural Engine multiplies fp16"}

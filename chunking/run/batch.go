@@ -88,7 +88,7 @@ func (s *Session) Accept(n int) error {
 			}
 			name := p.Name[len("new_"):] + "_in"
 			for c, l := range p.Layers {
-				s.take(slot(s.caches[i][name], c), slot(s.trial.outs[i][p.Name], c), l, n)
+				s.take(s.e.Decode.slotOf(s.caches[i][name], c, l), slot(s.trial.outs[i][p.Name], c), l, n)
 			}
 		}
 	}
@@ -103,14 +103,24 @@ func (s *Session) take(cache, rows swa.Slot, l, n int) {
 	for g := 0; g*size < len(cache.Data); g++ {
 		head, fresh := cache.Data[g*size:(g+1)*size], rows.Data[g*rows.Rows*rows.Width:][:n*rows.Width]
 		at := s.pos
-		if s.e.Decode.Memory.Windowed[s.e.model.Layers[l].Kind] {
-			fresh = fresh[max(n-cache.Rows, 0)*rows.Width:]
-			at = cache.Rows - len(fresh)/rows.Width
-			copy(head, head[(cache.Rows-at)*cache.Width:])
+		if s.e.Decode.Memory.Banks[l].Windowed() {
+			sinks, window := head[:cache.Sinks*cache.Width], head[cache.Sinks*cache.Width:]
+			if at < cache.Sinks {
+				put(sinks[at*cache.Width:], cache.Width, fresh[:min(n, cache.Sinks-at)*rows.Width], rows.Width)
+			}
+			length := cache.Rows - cache.Sinks
+			fresh = fresh[max(n-length, 0)*rows.Width:]
+			at = length - len(fresh)/rows.Width
+			copy(window, window[(length-at)*cache.Width:])
+			head = window
 		}
-		for ; len(fresh) > 0; at, fresh = at+1, fresh[rows.Width:] {
-			to := head[at*cache.Width:][:cache.Width]
-			clear(to[copy(to, fresh[:rows.Width]):])
-		}
+		put(head[at*cache.Width:], cache.Width, fresh, rows.Width)
+	}
+}
+
+// put writes rows of width d into wider ones, zeros behind them.
+func put(to []float32, width int, rows []float32, d int) {
+	for ; len(rows) > 0; to, rows = to[width:], rows[d:] {
+		clear(to[copy(to[:width], rows[:d]):width])
 	}
 }

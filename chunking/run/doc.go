@@ -15,6 +15,9 @@
 // A verify call whose rows keep their whole windows needs the K−1 positions that a shift by K would drop; so its masks and
 // hand-offs of windows have S+K rows. [ShiftedWindow] names the traced chunks' form without them.
 //
+// Where the first positions stay in front of a window ([chunking.Bank]), new rows go into the window in any case, and into the
+// sinks where the mask for writing says so.
+//
 // Port tensors hold float32 numbers representable in the mode's storage type. A masked write may turn −0 into +0, so equality
 // means ==.
 //

@@ -172,7 +172,7 @@ func (k *call) bindOwners() {
 			keys, values = keys.copyTo(k.out[outName(p.Name)]), values.copyTo(k.out[outName("V"+p.Name[1:])])
 		}
 		for s, l := range p.Layers {
-			k.pass.Stores[l] = k.cacheStore(k.e.model.Layers[l], slot(keys, s), slot(values, s))
+			k.pass.Stores[l] = k.cacheStore(k.e.model.Layers[l], k.Function.slotOf(keys, s, l), k.Function.slotOf(values, s, l))
 		}
 	}
 }
@@ -189,8 +189,10 @@ func HoldsValues(p chunking.Port) bool {
 }
 
 func (k *call) cacheStore(y gemma4.Layer, ks, vs swa.Slot) swa.Store {
-	windowed := k.Function.Memory.Windowed[y.Kind]
+	windowed := k.Function.Memory.Banks[y.Index].Windowed()
 	switch {
+	case k.Function.Kind == Decode && ks.Sinks > 0:
+		return swa.NewSinks(ks, vs, y.HeadDim, k.Pos, k.In["update_mask"].Data)
 	case k.Function.Kind == Decode && windowed:
 		return swa.NewShift(ks, vs, y.HeadDim, k.Pos)
 	case k.Function.Kind == Decode:
@@ -200,9 +202,18 @@ func (k *call) cacheStore(y gemma4.Layer, ks, vs swa.Slot) swa.Store {
 		if k.Function.Window == ShiftedWindow {
 			dropped = k.pass.T
 		}
-		return newAppended(resized(ks, dropped, k.pass.T), resized(vs, dropped, k.pass.T), y.HeadDim, k.Pos, k.pass.T)
+		return newAppended(resized(ks, dropped, k.pass.T), resized(vs, dropped, k.pass.T), y.HeadDim, k.Pos, k.written())
 	}
-	return newIndicated(ks, vs, y.HeadDim, k.Pos, k.In["update_indicator"].Data)
+	return newIndicated(ks, vs, y.HeadDim, k.Pos, k.written())
+}
+
+// written says which rows of a cache a verify call writes.
+func (k *call) written() indicator {
+	in := indicator{tokens: k.pass.T}
+	if t := k.In["update_indicator"]; t != nil { // no windows without sinks need it
+		in.marks = t.Data
+	}
+	return in
 }
 
 // bindHandoffs lets shared layers read a donor's cache that an earlier chunk has updated.
@@ -212,8 +223,8 @@ func (k *call) bindHandoffs() {
 			continue
 		}
 		donor := k.e.model.Layers[p.Layers[0]]
-		ks, vs := slot(k.In[p.Name], 0), slot(k.In[strings.TrimSuffix(p.Name, "k")+"v"], 0)
-		k.pass.Stores[donor.Index] = swa.NewHandoff(ks, vs, donor.HeadDim, k.Pos, k.Function.base(donor.Kind, k.Pos, ks.Rows))
+		ks, vs := k.Function.slotOf(k.In[p.Name], 0, donor.Index), k.Function.slotOf(k.In[strings.TrimSuffix(p.Name, "k")+"v"], 0, donor.Index)
+		k.pass.Stores[donor.Index] = swa.NewHandoff(ks, vs, donor.HeadDim, k.Pos, k.Function.place(donor.Index, k.Pos, ks.Rows).base)
 	}
 }
 
@@ -223,32 +234,21 @@ func (k *call) exportRows() {
 	for _, p := range k.sig.Outputs {
 		switch {
 		case p.Role == chunking.RoleHandoff:
-			base := k.Function.base(k.e.model.Layers[p.Layers[0]].Kind, k.Pos, p.Shape[2])
-			k.export(p, base, swa.Span{Lo: max(base, 0), Hi: k.Pos + k.pass.T})
+			k.export(p, k.Function.place(p.Layers[0], k.Pos, p.Shape[2]), swa.Span{Hi: k.Pos + k.pass.T})
 		case p.Role == chunking.RoleCache && k.Function.Kind != Decode:
-			k.export(p, k.Pos, swa.Span{Lo: k.Pos, Hi: k.Pos + k.pass.T})
+			k.export(p, place{base: k.Pos}, swa.Span{Lo: k.Pos, Hi: k.Pos + k.pass.T})
 		}
 	}
 }
 
-// export writes rows of the port's layers into [n, K, S, d] with row 0 at position base; rows without a position stay zero.
-func (k *call) export(p chunking.Port, base int, span swa.Span) {
+// export writes rows of the port's layers into [n, K, S, d]; rows without a position stay zero.
+func (k *call) export(p chunking.Port, at place, held swa.Span) {
 	for s, l := range p.Layers {
 		store := k.pass.Stores[l]
 		view := store.Keys()
 		if HoldsValues(p) {
 			view = store.Values()
 		}
-		copyRows(slot(k.out[p.Name], s), view, base, span)
-	}
-}
-
-// copyRows copies the rows of positions into a slot [K, S, width] whose row 0 is position base.
-func copyRows(dst swa.Slot, view swa.View, base int, span swa.Span) {
-	for g := range len(dst.Data) / (dst.Rows * dst.Width) {
-		head := view.Head(g)
-		for p := span.Lo; p < span.Hi; p++ {
-			head.Load(dst.Data[(g*dst.Rows+p-base)*dst.Width:][:head.Dim()], p, 1)
-		}
+		copyRows(slot(k.out[p.Name], s), view, at, held)
 	}
 }

@@ -46,7 +46,8 @@ const (
 // String is the name on the command line.
 func (w VerifyWindow) String() string { return [...]string{"shifted", "whole"}[w] }
 
-// MaskNames and RopeNames are the ports that depend on the kind of attention, donorName what a hand-off is called.
+// MaskNames and RopeNames are the ports that depend on the kind of attention, those of masks where nothing keeps rows in a way of
+// its own ([chunking.Bank]), donorName what a hand-off is called.
 var (
 	MaskNames = [2]string{gemma4.Sliding: "causal_mask_sliding", gemma4.Full: "causal_mask_full"}
 	RopeNames = [2][2]string{gemma4.Sliding: {"cos_s", "sin_s"}, gemma4.Full: {"cos_f", "sin_f"}}
@@ -80,7 +81,7 @@ func VerifyOf(p *chunking.Plan, k int, w VerifyWindow) (*Function, error) {
 	}
 	f.Name, f.Kind, f.Window = "verify_qK", Verify, w
 	for _, c := range wide.Chunks {
-		f.Chunks = append(f.Chunks, Signature{f.stretched(p, c.Inputs), f.stretched(p, c.Outputs)})
+		f.Chunks = append(f.Chunks, Signature{f.stretched(c.Inputs), f.stretched(c.Outputs)})
 	}
 	if rows := f.narrowest(p); w == ShiftedWindow && k > rows {
 		return nil, &format.Error{Field: "verify", Got: fmt.Sprintf("%d tokens", k), Want: fmt.Sprintf("at most the window of %d", rows),
@@ -92,9 +93,9 @@ func VerifyOf(p *chunking.Plan, k int, w VerifyWindow) (*Function, error) {
 // narrowest is the fewest rows of a windowed cache; the context if there is none.
 func (f *Function) narrowest(p *chunking.Plan) int {
 	rows := p.Context
-	for i, y := range p.Model.Layers {
-		if f.Memory.Windowed[y.Kind] && y.OwnsKV() {
-			rows = min(rows, f.Memory.retention(p.Model.Layers, i).Last)
+	for _, b := range f.Memory.Banks {
+		if b.Windowed() {
+			rows = min(rows, b.Keep.Last)
 		}
 	}
 	return rows
@@ -113,20 +114,18 @@ func widened(p *chunking.Plan, t int) (*Function, *chunking.Plan, error) {
 }
 
 // stretched makes room for the old rows of whole windows.
-func (f *Function) stretched(p *chunking.Plan, ports []chunking.Port) []chunking.Port {
+func (f *Function) stretched(ports []chunking.Port) []chunking.Port {
 	if f.Window == ShiftedWindow {
 		return ports
 	}
 	var all []chunking.Port
 	for _, port := range ports {
-		for kind, windowed := range f.Memory.Windowed {
-			switch {
-			case !windowed:
-			case port.Name == MaskNames[kind]:
-				port = sized(port, 3, port.Shape[3]+f.Tokens)
-			case port.Role == chunking.RoleHandoff && p.Model.Layers[port.Layers[0]].Kind == gemma4.Kind(kind):
-				port = sized(port, 2, port.Shape[2]+f.Tokens)
-			}
+		b, masks := f.Memory.bankOf(port.Name)
+		switch {
+		case masks && b.Windowed():
+			port = sized(port, 3, port.Shape[3]+f.Tokens)
+		case port.Role == chunking.RoleHandoff && f.Memory.Banks[port.Layers[0]].Windowed():
+			port = sized(port, 2, port.Shape[2]+f.Tokens)
 		}
 		all = append(all, port)
 	}
@@ -153,13 +152,13 @@ func PrefillOf(p *chunking.Plan, n int) (*Function, error) {
 	}
 	f.Name, f.Kind = fmt.Sprintf("prefill_b%d", n), Prefill
 	for i, c := range wide.Chunks {
-		f.Chunks = append(f.Chunks, Signature{f.prefillInputs(c), f.prefillOutputs(p, i, c)})
+		f.Chunks = append(f.Chunks, Signature{f.prefillInputs(p, c), f.prefillOutputs(p, i, c)})
 	}
 	return f, nil
 }
 
-// prefillInputs puts the one mask where the masks of decode are.
-func (f *Function) prefillInputs(c *chunking.Chunk) []chunking.Port {
+// prefillInputs puts the one mask where the masks of decode are. Donors' rows are those of the batch, whatever is kept of them.
+func (f *Function) prefillInputs(p *chunking.Plan, c *chunking.Chunk) []chunking.Port {
 	var ports []chunking.Port
 	masked := false
 	for _, port := range c.Inputs {
@@ -171,7 +170,9 @@ func (f *Function) prefillInputs(c *chunking.Chunk) []chunking.Port {
 			masked = true
 		case chunking.RoleCache:
 		case chunking.RoleHandoff:
-			ports = append(ports, sized(port, 2, f.Tokens))
+			port = sized(port, 2, f.Tokens)
+			port.Name = donorName[p.Model.Layers[port.Layers[0]].Kind] + map[bool]string{false: "_k", true: "_v"}[HoldsValues(port)]
+			ports = append(ports, port)
 		default:
 			ports = append(ports, port)
 		}

@@ -6,20 +6,10 @@ import (
 	"strings"
 
 	"anelab/chunking"
-	"anelab/gemma4"
 	"anelab/internal/format"
 )
 
 var negInf = float32(math.Inf(-1))
-
-// base is the position of row 0 of so many rows that the layers of a kind read, in a call whose first token is at pos. The last row
-// of a window is that of the call's last token.
-func (f *Function) base(kind gemma4.Kind, pos, rows int) int {
-	if f.Kind == Prefill || !f.Memory.Windowed[kind] {
-		return 0
-	}
-	return pos + f.Tokens - rows
-}
 
 // FillMask writes what a mask port holds in a call whose first token is at pos: 0 or −∞ for the causal masks, ones where rows
 // are written. last_position_mask is not among them: it depends on the prompt.
@@ -34,27 +24,31 @@ func (f *Function) FillMask(p chunking.Port, mask []float32, pos int) {
 			mask[(pos+t)*f.Tokens+t] = 1
 		}
 	case p.Name == "causal_mask":
-		f.fillCausal(mask, gemma4.Full, pos)
+		f.fillCausal(mask, chunking.Bank{}, pos)
 	default:
-		for kind, name := range MaskNames {
-			if p.Name == name {
-				f.fillCausal(mask, gemma4.Kind(kind), pos)
-			}
+		if b, ok := f.Memory.bankOf(p.Name); ok {
+			f.fillCausal(mask, b, pos)
 		}
 	}
 }
 
-// fillCausal writes an additive mask [T, rows]: row t sees the positions up to its own, in a window the newest of them.
-func (f *Function) fillCausal(mask []float32, kind gemma4.Kind, pos int) {
+// fillCausal writes an additive mask [T, rows] over a bank: row t sees the positions up to its own, in a window the newest of them,
+// each position once: those of sinks are hidden in the window behind them.
+func (f *Function) fillCausal(mask []float32, b chunking.Bank, pos int) {
 	rows := len(mask) / f.Tokens
-	base, window := f.base(kind, pos, rows), rows
-	if f.Kind == Verify && f.Window == WholeWindow && f.Memory.Windowed[kind] {
-		window -= f.Tokens
+	base, sinks, window := 0, 0, rows
+	if b.Windowed() {
+		base, sinks = pos+f.Tokens-rows, b.Keep.Sink
+		window = rows - sinks
+		if f.Kind == Verify && f.Window == WholeWindow {
+			window -= f.Tokens
+		}
 	}
 	for t := range f.Tokens {
 		for i := range rows {
+			q, seen := base+i, pos+t
 			mask[t*rows+i] = negInf
-			if q, seen := base+i, pos+t; q >= 0 && q <= seen && seen-q < window {
+			if i < sinks && i <= seen || i >= sinks && q >= sinks && q <= seen && seen-q < window {
 				mask[t*rows+i] = 0
 			}
 		}

@@ -141,7 +141,7 @@ func TestWindowedFullLayers(t *testing.T) { // invariant: full layers cut to 9 p
 
 func TestPoliciesInChunks(t *testing.T) { // invariant: masks over caches of every position; what fp16 rows cannot hold is refused with a fix
 	c := gemmatest.Config()
-	for _, text := range []string{"duo:3+5:0110", "flash:7", "wfa:9"} {
+	for _, text := range []string{"duo:3+5:0110", "flash:7", "wfa:9", "stream:3+5", "duokv:0+6:0", "stream:1+1", "stream:9+40"} {
 		p, err := attention.Parse(text)
 		require.NoError(t, err)
 		m := load(t, c, "ane", map[int]attention.Policy{4: p, 9: p})
@@ -153,7 +153,6 @@ func TestPoliciesInChunks(t *testing.T) { // invariant: masks over caches of eve
 	}
 	for text, want := range map[string]string{
 		"full/int8": "caches of a chunk hold fp16 rows", "blocks:3x5": "no port carries an index of keys", "full/palu:8": "caches of a chunk hold fp16 rows",
-		"stream:3+5": "chunks have no cache of another form",
 	} {
 		p, err := attention.Parse(text)
 		require.NoError(t, err)

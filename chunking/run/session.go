@@ -206,7 +206,7 @@ func passOn(sig Signature, out, values Ports) {
 
 // Import fills the caches from a sequence that the whole model has prefilled, row by row and by layer, whatever slot the layout
 // gives a layer (spec forward.md §6.5): a sliding cache takes the newest min(n, W) rows right-aligned, a full cache rows
-// 0 … n−1.
+// 0 … n−1, sinks the first ones.
 func (s *Session) Import(st *gemma4.State) error {
 	if st.Next() > s.e.Plan.Context {
 		return &format.Error{Field: "context", Got: fmt.Sprintf("a prompt of %d tokens", st.Next()), Want: fmt.Sprintf("at most the compiled context %d", s.e.Plan.Context)}
@@ -235,8 +235,7 @@ func (s *Session) fill(rows func(l int) (keys, values swa.View, held swa.Span)) 
 					view = values
 				}
 				dst := slot(t, n)
-				base := s.e.Decode.base(s.e.model.Layers[l].Kind, s.pos-1, dst.Rows)
-				copyRows(dst, view, base, swa.Span{Lo: max(base, held.Lo), Hi: held.Hi})
+				copyRows(dst, view, s.e.Decode.place(l, s.pos-1, dst.Rows), held)
 			}
 		}
 	}

@@ -15,13 +15,14 @@ import (
 // shift is the call in progress, for the policies of one model.
 type shift struct {
 	first, tokens int
-	rows          map[int]int // of what is read, by the layer that owns it; nothing for calls that shift nothing away
+	rows          map[int]int // of the windows that are read, by the layer that owns them; nothing for calls that shift nothing away
 }
 
 // shiftable is a policy that does not see what a shift has dropped.
 type shiftable struct {
 	attention.Policy
 	source int // the layer that owns the rows
+	sinks  int // positions that no shift drops
 	call   *shift
 }
 
@@ -37,11 +38,17 @@ func (s shiftable) Visible(dst []swa.Span, g int, pos int) []swa.Span {
 		return dst
 	}
 	lost := s.call.first + s.call.tokens - rows
-	for i := range dst[from:] {
-		span := &dst[from+i]
-		span.Lo, span.Hi = max(span.Lo, lost), max(span.Hi, lost)
+	var kept []swa.Span
+	for _, span := range dst[from:] {
+		for _, part := range []swa.Span{{Lo: span.Lo, Hi: min(span.Hi, s.sinks)}, {Lo: max(span.Lo, s.sinks, lost), Hi: span.Hi}} {
+			if last := len(kept) - 1; part.Len() > 0 && last >= 0 && kept[last].Hi == part.Lo {
+				kept[last].Hi = part.Hi
+			} else if part.Len() > 0 {
+				kept = append(kept, part)
+			}
+		}
 	}
-	return dst
+	return append(dst[:from], kept...)
 }
 
 // Shiftable are the policies of a plan's layers, for a model that executors shall run with [ShiftedWindow]; in all other calls
@@ -54,8 +61,8 @@ func Shiftable(p *chunking.Plan) (map[int]attention.Policy, error) {
 	call, policies := &shift{}, map[int]attention.Policy{}
 	for i, y := range p.Model.Layers {
 		policies[i] = m.Policies[i]
-		if m.Windowed[y.Kind] {
-			policies[i] = shiftable{m.Policies[i], y.KVSource, call}
+		if b := m.Banks[i]; b.Windowed() {
+			policies[i] = shiftable{m.Policies[i], y.KVSource, b.Keep.Sink, call}
 		}
 	}
 	return policies, nil
@@ -67,14 +74,14 @@ func (e *Executor) begin(v Invocation) error {
 	now := shift{first: v.Pos, tokens: f.Tokens}
 	shifted := f.Kind == Verify && f.Window == ShiftedWindow
 	if shifted {
-		now.rows = rowsRead(f.Chunks[v.Chunk])
+		now.rows = f.windowsRead(f.Chunks[v.Chunk])
 	}
-	for i, y := range e.Plan.Model.Layers {
+	for i := range e.Plan.Model.Layers {
 		s, ok := e.model.Policy(i).(shiftable)
 		switch {
 		case ok:
 			*s.call = now
-		case shifted && f.Memory.Windowed[y.Kind]:
+		case shifted && f.Memory.Banks[i].Windowed():
 			return &format.Error{Field: f.Name, Got: fmt.Sprintf("layer %d, which looks at all of its window", i), Want: "windows that a shift may cut",
 				Fix: "load the model with the policies of Shiftable, or verify with whole windows"}
 		}
@@ -82,13 +89,13 @@ func (e *Executor) begin(v Invocation) error {
 	return nil
 }
 
-// rowsRead are the rows of the caches and hand-offs that a chunk is given, by layer.
-func rowsRead(sig Signature) map[int]int {
+// windowsRead are the rows behind sinks of the caches and hand-offs that a chunk is given, by layer.
+func (f *Function) windowsRead(sig Signature) map[int]int {
 	rows := map[int]int{}
 	for _, p := range sig.Inputs {
 		if p.Role == chunking.RoleCache || p.Role == chunking.RoleHandoff {
 			for _, l := range p.Layers {
-				rows[l] = p.Shape[2]
+				rows[l] = p.Shape[2] - f.Memory.Banks[l].Keep.Sink
 			}
 		}
 	}
