@@ -9,6 +9,7 @@ import (
 
 	"anelab/anesim"
 	"anelab/attention"
+	"anelab/chunking"
 	"anelab/cmd/simulate/internal/texttab"
 	"anelab/cmd/simulate/internal/trial"
 	"anelab/quality"
@@ -134,10 +135,11 @@ func (r *Frontier) Page(p *texttab.Page) {
 		t.Row(letters[i], shortened(p, r.name(x)), sig(x.Prediction.TokPerSec), between(sig(x.Prediction.Range.Lo), sig(x.Prediction.Range.Hi)), m.write(m.of(&f)), beaten)
 	}
 	p.Table(t)
-	if names := r.unmeasured(); len(names) > 0 {
-		p.Gap()
-		p.Line("%s: priced by the rows read alone. Gathering rows by score, unpacking and rebuilding them was never timed on a device.", strings.Join(names, ", "))
+	var layouts []chunking.Layout
+	for i := range r.Points {
+		layouts = append(layouts, r.Points[i].Trial.Layout)
 	}
+	unmeasured(p, layouts...)
 	p.Gap()
 	p.Verbatim(r.plot(letters))
 	p.Gap()
@@ -145,11 +147,11 @@ func (r *Frontier) Page(p *texttab.Page) {
 	p.Notes()
 }
 
-// unmeasured are the policies whose price leaves out work that no device was timed at.
-func (r *Frontier) unmeasured() []string {
+// unmeasured tells of the policies whose price leaves out work that no device was timed at.
+func unmeasured(page *texttab.Page, layouts ...chunking.Layout) {
 	var all []string
-	for i := range r.Points {
-		for _, a := range r.Points[i].Trial.Layout.Attn {
+	for _, l := range layouts {
+		for _, a := range l.Attn {
 			p, err := attention.Parse(a.Policy)
 			if err != nil {
 				continue
@@ -160,7 +162,10 @@ func (r *Frontier) unmeasured() []string {
 			}
 		}
 	}
-	return all
+	if len(all) > 0 {
+		page.Gap()
+		page.Line("%s: priced by the rows read alone. Gathering rows by score, unpacking and rebuilding them was never timed on a device.", strings.Join(all, ", "))
+	}
 }
 
 // letter names the n-th point: A … Z, then a … z, then *.

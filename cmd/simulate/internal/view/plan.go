@@ -33,6 +33,7 @@ func (r *Plan) Page(p *texttab.Page) {
 	total := r.Plan.Totals()
 	t.Row("per "+r.unit(), mega(total.WeightBytes)+" MB", mega(total.KVReadBytes)+" MB", milli(pr.TimeS)+" ms", msRange(pr.TimeRange), "", "")
 	p.Table(t)
+	unmeasured(p, r.Plan.Layout)
 	p.Gap()
 	p.Answer("%s", r.Rate())
 	p.Notes()
