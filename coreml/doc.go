@@ -1,6 +1,7 @@
 // Package coreml answers: what can a program do with Core ML models, with a Mac and without one?
 //
-// It holds no code; it is the front door of the packages below it, each usable by itself:
+// It is the front door of the packages below it, each usable by itself. [Open] opens a model in either of its forms, and says which of
+// its functions decodes; [CheckContexts] whether models can be the chunks of one.
 //
 //	coreml/mil         programs as data: functions, blocks, ops, typed values; type inference and a checker
 //	coreml/mil/blob    weight.bin: where the bytes of large constants lie
@@ -13,14 +14,14 @@
 //	coreml/place       which op the Neural Engine would take, and why it refuses the others
 //	coreml/device      Core ML itself, on a Mac: times, placement, outputs; elsewhere an error that says what to do
 //
-//	mlpackage.Open ─┐                ┌─► interp.New ─► outputs ─┐
-//	                ├─► mil.Program ─┤                          ├─ compared by parity
-//	miltext.Open ───┘                ├─► census, compress, place │
+//	.mlpackage ─┐                    ┌─► interp.New ─► outputs ─┐
+//	            ├ Open ─► mil.Program ┤                          ├─ compared by parity
+//	.mlmodelc ──┘                    ├─► census, compress, place │
 //	                                 └─► mlpackage.Write         │
 //	the package's files ─────────────► device.Open ─► outputs ──┘
 //
 // Both readers yield a [anelab/coreml/mil.Program]; consumers need not know where it came from. Weights stay in their mapped
 // file until an op asks for them. The device is given the files and no program: it reads them by itself.
 //
-// Start at mlpackage.Open for a package, at miltext.Open for a compiled model, at interp.New to run either.
+// Start at [Open] for a model, at interp.New to run it, at bundle.Open for a folder of chunks.
 package coreml

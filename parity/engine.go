@@ -4,28 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"anelab/coreml/bundle"
 	"anelab/coreml/device"
 	"anelab/coreml/interp"
 )
-
-// engine runs the calls that a sequence makes of one function. What states hold stays with it.
-type engine interface {
-	run(ctx context.Context, inputs map[string]*interp.Tensor, c interp.Call) (map[string]*interp.Tensor, error)
-	close() error
-}
-
-// interpreted is an engine of the interpreter.
-type interpreted struct {
-	MIL
-	state interp.State
-}
-
-func (e *interpreted) run(ctx context.Context, inputs map[string]*interp.Tensor, c interp.Call) (map[string]*interp.Tensor, error) {
-	c.State = e.state
-	return e.Model.Run(ctx, e.name(), inputs, c)
-}
-
-func (e *interpreted) close() error { return nil }
 
 // Predictor is a model that Core ML has loaded: a [device.Model].
 type Predictor interface {
@@ -33,14 +15,14 @@ type Predictor interface {
 	NewState(function string) (*device.State, error)
 }
 
-// onDevice is an engine of Core ML. It knows no results but the outputs.
+// onDevice is a [bundle.Engine] of Core ML. It knows no results but the outputs.
 type onDevice struct {
 	Predictor
-	function string
-	state    *device.State
+	state *device.State
 }
 
-func (e *onDevice) run(ctx context.Context, inputs map[string]*interp.Tensor, _ interp.Call) (map[string]*interp.Tensor, error) {
+// Run implements [bundle.Engine].
+func (e *onDevice) Run(ctx context.Context, function string, inputs map[string]*interp.Tensor, _ interp.Call) (map[string]*interp.Tensor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -48,7 +30,7 @@ func (e *onDevice) run(ctx context.Context, inputs map[string]*interp.Tensor, _ 
 	for name, t := range inputs {
 		given[name] = (*device.Tensor)(t)
 	}
-	p, err := e.Predict(e.function, given, e.state)
+	p, err := e.Predict(function, given, e.state)
 	if err != nil {
 		return nil, err
 	}
@@ -59,20 +41,17 @@ func (e *onDevice) run(ctx context.Context, inputs map[string]*interp.Tensor, _ 
 	return outputs, nil
 }
 
-func (e *onDevice) close() error {
+// Close implements [bundle.Engine].
+func (e *onDevice) Close() error {
 	if e.state == nil {
 		return nil
 	}
 	return e.state.Close()
 }
 
-// engine starts a sequence on a chunk: on Core ML if it has been given a predictor.
-func (c *PackageChunk) engine() (engine, error) {
-	if c.Predictor == nil {
-		s, err := c.Model.NewState(c.name())
-		return &interpreted{c.MIL, s}, err
-	}
-	e := &onDevice{Predictor: c.Predictor, function: c.name()}
+// onDevice starts a sequence on Core ML.
+func (c *PackageChunk) onDevice() (bundle.Engine, error) {
+	e := &onDevice{Predictor: c.Predictor}
 	if len(c.function().States()) == 0 {
 		return e, nil
 	}
@@ -99,7 +78,7 @@ func OpenOnDevice(p Packages, paths []string, units device.Units) (on Packages, 
 		}
 		return first
 	}
-	on = Packages{Label: "Core ML on " + units.String(), Host: p.Host}
+	on = Packages{Label: "Core ML on " + units.String(), Model: p.Model, Tables: p.Tables, Windows: p.Windows}
 	for i, c := range p.Chunks {
 		m, err := device.Open(paths[i], units)
 		if err != nil {

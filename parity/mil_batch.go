@@ -4,46 +4,60 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 
 	"anelab/gemma4"
 	"anelab/internal/format"
 )
 
-// PackageBatch is a chain called with several tokens at once: a prefill, which starts a sequence, or a verify call behind decode steps.
-// Its one traced call is the last call of a case.
+// PackageBatch is a chain called with several tokens at once: a prefill without caches, which starts a sequence, or a call behind decode
+// steps, of drafts on trial or of a block of a prompt whose rows go into states. The call with several tokens is the last one of a
+// prompt. It is traced, and so are the steps that follow, if any do: they read the rows that the call has left.
 type PackageBatch struct {
-	Packages          // with the function that takes several tokens
-	Rows     int      // tokens of that function
-	Before   Packages // decode chunks that fill the caches first; no chunks for a prefill
+	Packages        // with the function that takes several tokens
+	Rows     int    // tokens of that function
+	Decode   string // the function of decode steps; "" if the chunks have none
 }
 
 // Run implements [Backend].
 func (p PackageBatch) Run(ctx context.Context, c Case) iter.Seq2[Tap, error] {
 	return Traced(ctx, func(ctx context.Context, trace gemma4.Tracer) error {
-		lo, hi := 0, 0
-		for a, b := range c.Calls() {
+		prompt, lo, hi := Case{Prompt: c.Prompt, Batch: c.Batch}, 0, 0
+		for a, b := range prompt.Calls() {
 			lo, hi = a, b
 		}
 		if err := p.check(c, lo, hi); err != nil {
 			return err
 		}
-		before, err := p.fill(ctx, c, lo)
+		s, err := p.start(p.Decode, trace)
 		if err != nil {
 			return err
 		}
-		defer before.close()
-		h, err := p.newHost(p.Rows)
-		if err != nil {
+		defer s.chain.Close()
+		if err := s.silently(ctx, c.Tokens(0, lo)); err != nil {
 			return err
 		}
-		defer h.close()
-		h.pos = lo
-		for i := range before.caches {
-			maps.Copy(h.caches[i], before.caches[i])
+		if err := s.call(ctx, p.Chunks[0].name(), c.Tokens(lo, hi)); err != nil {
+			return err
 		}
-		return h.step(ctx, c.Tokens(lo, hi), trace)
+		return s.follow(ctx, hi-lo, c.Follow)
 	})
+}
+
+// follow goes on behind n tokens that a call has written, token by token. What leaves a chunk is looked at: taps are those of the
+// other function.
+func (s *sequence) follow(ctx context.Context, n int, tokens []int) error {
+	s.chain.Advance(n)
+	s.Chunks = append([]PackageChunk(nil), s.Chunks...)
+	for i := range s.Chunks {
+		s.Chunks[i].Taps = nil
+	}
+	for _, token := range tokens {
+		if err := s.call(ctx, "", []int{token}); err != nil {
+			return err
+		}
+		s.chain.Advance(1)
+	}
+	return nil
 }
 
 func (p PackageBatch) check(c Case, lo, hi int) error {
@@ -51,23 +65,8 @@ func (p PackageBatch) check(c Case, lo, hi int) error {
 	switch {
 	case hi-lo > p.Rows || hi == lo:
 		return &format.Error{Path: p.Label, Field: "case " + c.Name, Got: got, Want: fmt.Sprintf("a last call of at most %d", p.Rows)}
-	case len(p.Before.Chunks) == 0 && lo > 0:
-		return &format.Error{Path: p.Label, Field: "case " + c.Name, Got: got, Want: "one call", Fix: "a prefill starts a sequence"}
+	case p.Decode == "" && (lo > 0 || len(c.Follow) > 0):
+		return &format.Error{Path: p.Label, Field: "case " + c.Name, Got: got, Want: "one call", Fix: "a prefill without caches starts a sequence"}
 	}
 	return nil
-}
-
-// fill runs the decode chunks over the first n tokens; what they remember is in the caches of the host.
-func (p PackageBatch) fill(ctx context.Context, c Case, n int) (*packageHost, error) {
-	h, err := p.Before.newHost(1)
-	if err != nil {
-		return nil, err
-	}
-	for i := range n {
-		if err := h.step(ctx, c.Tokens(i, i+1), func(Tap) {}); err != nil {
-			h.close()
-			return nil, err
-		}
-	}
-	return h, nil
 }

@@ -4,22 +4,25 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 
+	"anelab/coreml"
+	"anelab/coreml/bundle"
 	"anelab/gemma4"
 	"anelab/internal/format"
 )
 
-// Packages is the model as the decode chunks of a converter, run by the interpreter. The host's part is done here as the ports of
-// spec forward.md §4 ask for it: embeddings, rotary rows, masks, caches that go round, what one chunk hands to later ones. Both
-// explicit caches and states are served. It yields the tensors that cross the borders of chunks.
+// Packages is the model as the decode chunks of a converter, in a [bundle.Chain]. It yields the tensors that cross the borders of
+// chunks, or those inside that taps name.
 //
 // Chunks take one token per call: a case wants Batch 1.
 type Packages struct {
 	Label  string
-	Host   *gemma4.Model // for embedding tables and rotary frequencies; its mode rounds them
+	Model  *gemma4.Model // for the sizes of the tensors, and for rows and rotary angles where no tables give them; its mode rounds them
+	Tables bundle.Host   // what a bundle gives its chunks; nil for the model's own
 	Chunks []PackageChunk
-	// Windows are the rows of caches that keep a window, by kind of layer; 0 where caches keep every position. Without any, sliding
-	// layers have the window of the model's config.
+	// Windows are the rows of caches that keep a window, by kind of layer; 0 where caches keep every position. Without any, the ports
+	// say it.
 	Windows [2]int
 }
 
@@ -48,14 +51,6 @@ const (
 	TokensFirst TapOrder = iota
 	ChannelsFirst
 )
-
-// window is the rows of a kind's window, 0 if it has none.
-func (p Packages) window(kind gemma4.Kind) int {
-	if p.Windows == [2]int{} && kind == gemma4.Sliding {
-		return p.Host.Config.SlidingWindow
-	}
-	return p.Windows[kind]
-}
 
 // Name implements [Backend].
 func (p Packages) Name() string { return p.Label }
@@ -91,16 +86,61 @@ func (p Packages) Run(ctx context.Context, c Case) iter.Seq2[Tap, error] {
 		if len(c.Prompt) > 1 && c.Batch != 1 {
 			return &format.Error{Path: p.Label, Field: "case " + c.Name, Got: fmt.Sprintf("calls of %d tokens", c.Batch), Want: "1", Fix: "decode chunks take a token at a time"}
 		}
-		h, err := p.newHost(1)
+		s, err := p.start("", trace)
 		if err != nil {
 			return err
 		}
-		defer h.close()
+		defer s.chain.Close()
 		for lo := range c.Calls() {
-			if err := h.step(ctx, c.Tokens(lo, lo+1), trace); err != nil {
+			if err := s.call(ctx, "", c.Tokens(lo, lo+1)); err != nil {
 				return err
 			}
+			s.chain.Advance(1)
 		}
 		return nil
 	})
+}
+
+// start begins a sequence whose steps call a function of the chunks, "" for the chunks' own.
+func (p Packages) start(function string, trace gemma4.Tracer) (*sequence, error) {
+	s := &sequence{Packages: p, host: p.Tables, trace: trace}
+	if s.host == nil {
+		s.host = &modelHost{model: p.Model}
+	}
+	var chunks []*bundle.Chunk
+	for i := range p.Chunks {
+		chunks = append(chunks, p.Chunks[i].chained(function))
+	}
+	var err error
+	if s.chain, err = bundle.NewChain(s.host, p.context(), chunks...); err != nil {
+		return nil, err
+	}
+	if p.Windows != [2]int{} {
+		s.chain.Windows = p.Windows
+	}
+	return s, nil
+}
+
+// chained is a chunk as a chain runs it.
+func (c *PackageChunk) chained(function string) *bundle.Chunk {
+	if function == "" {
+		function = c.name()
+	}
+	chunk := &bundle.Chunk{Name: c.Label, Model: c.Model, Function: function}
+	if c.Predictor != nil {
+		chunk.Start = c.onDevice
+	}
+	return chunk
+}
+
+// context is the number of positions that masks have room for; masks of windows do not say how many there are.
+func (p Packages) context() int {
+	n := int64(0)
+	for _, c := range p.Chunks {
+		n = max(n, coreml.Context(c.function()))
+	}
+	if n == 0 || p.Windows[gemma4.Full] > 0 {
+		return math.MaxInt
+	}
+	return int(n)
 }

@@ -18,7 +18,7 @@ import (
 
 // chain opens the packages of a folder that hold the layers between cuts.
 func chain(t *testing.T, folder, function string, host *gemma4.Model, names []string, cuts []int) parity.Packages {
-	p := parity.Packages{Label: filepath.Base(folder), Host: host}
+	p := parity.Packages{Label: filepath.Base(folder), Model: host}
 	for i, name := range names {
 		pkg, err := mlpackage.Open(filepath.Join(folder, name+".mlpackage"))
 		require.NoError(t, err)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"anelab/coreml"
 	"anelab/coreml/interp"
 	"anelab/coreml/mil"
 	"anelab/coreml/miltext"
 	"anelab/coreml/mlpackage"
-	"anelab/internal/checkpoint/converted"
 	"anelab/internal/checkpoint/safetensors"
 	"anelab/internal/shareddata"
 	"anelab/parity"
@@ -189,7 +189,7 @@ func asText(t *testing.T, pkg string) string {
 func TestTextFormIsThePackage(t *testing.T) {
 	for _, name := range []string{"gemma_mlp_block", "lut_w4_odd_count"} {
 		pkg, tensors := milFixture(t, name, interp.FP16)
-		compiled, err := converted.OpenProgram(asText(t, filepath.Join(shareddata.ModuleRoot(t), "testdata", "coreml", "ops", name+".mlpackage")))
+		compiled, err := coreml.Open(asText(t, filepath.Join(shareddata.ModuleRoot(t), "testdata", "coreml", "ops", name+".mlpackage")))
 		require.NoError(t, err)
 		defer compiled.Close()
 		m, err := interp.New(compiled.Program, interp.Options{Precision: interp.FP16})

@@ -17,6 +17,7 @@ import (
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/proof"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/coreml"
 	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
 	"anelab/internal/checkpoint/converted"
@@ -113,7 +114,7 @@ func isPackage(arg string) bool {
 	case ".mlpackage", ".mlmodelc":
 		return true
 	}
-	return converted.IsModel(arg)
+	return coreml.IsModel(arg)
 }
 
 // show writes a result and says no if it is one.

@@ -8,6 +8,7 @@ import (
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/proof"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/coreml"
 	"anelab/internal/checkpoint"
 	"anelab/internal/checkpoint/converted"
 )
@@ -30,7 +31,7 @@ func (o *verifyOptions) runPackages(ctx context.Context, c *console.Console, pat
 		if !isPackage(p) {
 			return usagef("%q is no package: after a checkpoint want a layout, or packages alone", p)
 		}
-		program, err := converted.OpenProgram(p)
+		program, err := coreml.Open(p)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/proof"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/coreml"
 	"anelab/coreml/device"
 	"anelab/coreml/interp"
 	"anelab/internal/checkpoint/converted"
@@ -179,7 +180,7 @@ func (o *verifyOptions) openPackage(path string, files *openFiles) (parity.MIL, 
 	if err != nil {
 		return parity.MIL{}, err
 	}
-	program, err := converted.OpenProgram(path)
+	program, err := coreml.Open(path)
 	if err != nil {
 		return parity.MIL{}, err
 	}

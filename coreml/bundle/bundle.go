@@ -5,13 +5,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"anelab/coreml"
 	"anelab/coreml/interp"
 	"anelab/internal/checkpoint/mapped"
 	"anelab/internal/format"
 )
-
-// ErrContext says that parts of a folder were made for different contexts.
-var ErrContext = errors.New("parts of different contexts")
 
 // Bundle is an open folder.
 type Bundle struct {
@@ -68,7 +66,7 @@ func (b *Bundle) openChunks(o Options) error {
 			return err
 		}
 		b.Chunks = append(b.Chunks, c)
-		if err := c.checkContext(b.Config.ContextLength); err != nil {
+		if err := b.belongs(c); err != nil {
 			return err
 		}
 		if c.gives("token_id") {
@@ -76,6 +74,15 @@ func (b *Bundle) openChunks(o Options) error {
 		}
 	}
 	return &format.Error{Path: b.Path, Field: "layout " + l.name, Got: "no chunk that gives token_id", Want: "the last one to give it"}
+}
+
+// belongs refuses a chunk whose masks, caches or rows are not those of the tables: attention would look at rows that were never
+// written, or miss rows that were.
+func (b *Bundle) belongs(c *Chunk) error {
+	if err := coreml.CheckContexts(int64(b.Config.ContextLength), ConfigName, c.Files); err != nil {
+		return err
+	}
+	return c.checkWidths(b.Config)
 }
 
 // NewChain starts a sequence with the bundle's own tables.

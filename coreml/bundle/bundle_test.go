@@ -129,7 +129,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"a table of another vocabulary":  {edit(bundle.ConfigName, `"vocab_size": 320`, `"vocab_size": 321`), []string{"_q8.bin", "20480 bytes", "want 20544", "another model"}},
 		"a rotary table cut short":       {func(t *testing.T, m *made) { m.truncate(t, "cos_full.npy", 1000) }, []string{"cos_full.npy", "872 bytes"}},
-		"chunks of another context":      {edit(bundle.ConfigName, `"context_length": 32`, `"context_length": 24`), []string{"chunk1", "causal_mask_full", "32 positions", "want 24", "mixed"}},
+		"chunks of another context":      {edit(bundle.ConfigName, `"context_length": 32`, `"context_length": 24`), []string{"chunk1", "causal_mask_full", "32 positions", "want 24 as model_config.json", "interrupted"}},
 		"a context beyond rotary tables": {edit(bundle.ConfigName, `"context_length": 32`, `"context_length": 4097`), []string{".npy", "[4096 ", "at least 4097 rows", "rotary"}},
 		"no scale":                       {edit(bundle.ConfigName, `"embed_scale"`, `"embedscale"`), []string{"embed_scale: 0"}},
 		"no chunks":                      {func(t *testing.T, m *made) { m.remove(t, "chunk3.mlpackage", "chunk1.mlpackage") }, []string{"no complete set of chunks"}},

@@ -2,37 +2,42 @@ package bundle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"strings"
 
+	"anelab/coreml"
 	"anelab/coreml/interp"
 	"anelab/coreml/mil"
+	"anelab/gemma4"
 	"anelab/internal/format"
 )
 
 // Chain is one sequence run through chunks: the host's part of spec forward.md §6.4. Explicit caches and states are both served;
-// which one a chunk wants, and every shape, is read off its inputs. Not safe for concurrent use.
+// which one a chunk wants, and every shape, is read off its inputs. Not safe for concurrent use. Close it.
 type Chain struct {
 	// Watch is told what a chunk gave; the tensors are borrowed.
 	Watch func(chunk, pos int, outputs map[string]*interp.Tensor)
+	// Inside says which results inside a chunk are looked at, and by whom: Only and Tap of a call. nil is for none.
+	Inside func(chunk int) interp.Call
+	// Windows are the rows of caches that keep a window, by kind of layer; 0 where caches keep every position. They are read off the
+	// ports, which cannot tell a window as long as the context from all positions.
+	Windows [2]int
 
 	host    Host
 	context int
 	links   []*link
 	pos     int
-	scores  string    // name of the tensor that the last chunk takes its token from; "" if there is not just one
-	logits  []float32 // what it held in the last step
-	ring    bool      // sliding caches are rings, whose rows stay where they were written
-	values  map[string]*interp.Tensor
+	logits  []float32 // what the token of the last call was taken from
 }
 
 // link is a chunk with what it remembers.
 type link struct {
 	*Chunk
+	Engine
 	caches map[string]*interp.Tensor // by input
-	state  interp.State
 }
 
 // Token is what the last chunk says.
@@ -43,13 +48,146 @@ type Token struct {
 
 // NewChain starts a sequence of at most context positions.
 func NewChain(h Host, context int, chunks ...*Chunk) (*Chain, error) {
-	c := &Chain{host: h, context: context}
+	c := &Chain{host: h, context: context, Windows: windowsOf(chunks)}
 	for _, chunk := range chunks {
 		c.links = append(c.links, &link{Chunk: chunk})
-		c.ring = c.ring || chunk.function().Input("ring_pos") != nil
 	}
-	c.scores = scores(chunks[len(chunks)-1].function())
 	return c, c.Reset()
+}
+
+// Logits are the soft-capped logits [V] of the last call, [T, V] of one with several tokens, valid until the next; nil if the last
+// chunk does not compute them in one piece.
+func (c *Chain) Logits() []float32 { return c.logits }
+
+// Reset forgets the sequence: caches are zeros again, which a masked write needs (0 · Inf would be NaN).
+func (c *Chain) Reset() error {
+	c.pos = 0
+	err := c.Close()
+	for _, l := range c.links {
+		var failed error
+		l.caches = map[string]*interp.Tensor{}
+		l.Engine, failed = l.start()
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// Close releases what the sequence holds; the chunks stay open.
+func (c *Chain) Close() error {
+	var err error
+	for _, l := range c.links {
+		if l.Engine != nil {
+			err = errors.Join(err, l.Engine.Close())
+			l.Engine = nil
+		}
+	}
+	return err
+}
+
+// Next is the position of the next token.
+func (c *Chain) Next() int { return c.pos }
+
+// Step runs one token through all chunks.
+func (c *Chain) Step(ctx context.Context, token int) (Token, error) {
+	out, err := c.Call(ctx, "", token)
+	if err != nil {
+		return Token{}, err
+	}
+	c.Advance(1)
+	return tokenOf(out), nil
+}
+
+func tokenOf(out map[string]*interp.Tensor) Token {
+	t := Token{ID: -1, Logit: float32(math.NaN())}
+	if id := out["token_id"]; id != nil {
+		t.ID = int(id.Ints[0])
+	}
+	if logit := out["token_logit"]; logit != nil {
+		t.Logit = logit.Floats[0]
+	}
+	return t
+}
+
+// Call runs a function of all chunks on the next tokens, at most as many as it takes, and returns what the last chunk gave; "" is the
+// function of steps. The sequence stays where it is: verify functions leave no rows behind. After one that does (see
+// [coreml.Writes]), [Chain.Advance].
+func (c *Chain) Call(ctx context.Context, function string, tokens ...int) (out map[string]*interp.Tensor, err error) {
+	if err := c.check(tokens); err != nil {
+		return nil, err
+	}
+	call := &call{Chain: c, tokens: tokens, values: map[string]*interp.Tensor{}}
+	for i, l := range c.links {
+		f := l.function(function)
+		if f == nil {
+			return nil, &format.Error{Path: l.Name, Field: "functions", Got: "no " + function, Want: "the same functions in every chunk"}
+		}
+		in, err := call.inputs(l, f)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = l.Run(ctx, f.Name, in, c.inside(i, f)); err != nil {
+			return nil, fmt.Errorf("%s: position %d: %w", l.Name, c.pos, err)
+		}
+		if c.Watch != nil {
+			c.Watch(i, c.pos, out)
+		}
+		call.collect(l, f, out)
+	}
+	return out, nil
+}
+
+// check refuses tokens that no table has, and those beyond the context.
+func (c *Chain) check(tokens []int) error {
+	if len(tokens) == 0 {
+		panic("bundle: a call without tokens")
+	}
+	for i, token := range tokens {
+		if n := c.host.Vocabulary(); token < 0 || token >= n {
+			return &format.Error{Path: c.links[0].Name, Field: fmt.Sprintf("position %d", c.pos+i), Got: fmt.Sprintf("token %d", token), Want: fmt.Sprintf("0 to %d", n-1)}
+		}
+	}
+	if len(tokens) > c.context-c.pos {
+		return &format.Error{Path: c.links[0].Name, Field: "context", Got: fmt.Sprintf("position %d", c.pos+len(tokens)-1), Want: fmt.Sprintf("at most %d positions", c.context),
+			Fix: "start a new sequence, or build the chunks for a longer context"}
+	}
+	return nil
+}
+
+// Advance moves on behind the n tokens that a call has written.
+func (c *Chain) Advance(n int) { c.pos += n }
+
+// inside picks the logits out of a run of the last chunk, and what else is asked for.
+func (c *Chain) inside(i int, f *mil.Function) (call interp.Call) {
+	if c.Inside != nil {
+		call = c.Inside(i)
+	}
+	if i < len(c.links)-1 {
+		return call
+	}
+	name := scores(f)
+	if c.logits = c.logits[:0]; name == "" {
+		c.logits = nil
+		return call
+	}
+	return withLogits(call, name, func(t *interp.Tensor) { c.logits = append(c.logits, t.Floats...) })
+}
+
+// withLogits is a call that also looks at one result.
+func withLogits(call interp.Call, name string, look func(*interp.Tensor)) interp.Call {
+	asked := call
+	wanted := func(n string) interp.Wanted {
+		return interp.Wanted(asked.Tap != nil && (asked.Only == nil || bool(asked.Only(n))))
+	}
+	call.Only = func(n string) interp.Wanted { return interp.Wanted(n == name) || wanted(n) }
+	call.Tap = func(n string, t *interp.Tensor) {
+		if n == name {
+			look(t)
+		}
+		if wanted(n) {
+			asked.Tap(n, t)
+		}
+	}
+	return call
 }
 
 // scores is the tensor whose greatest element is the token. Heads that are cut into pieces have several.
@@ -64,71 +202,6 @@ func scores(f *mil.Function) (name string) {
 		name = op.Input("x")[0].Name
 	}
 	return name
-}
-
-// Logits are the soft-capped logits [V] of the last step, valid until the next; nil if the last chunk does not compute them in one
-// piece.
-func (c *Chain) Logits() []float32 { return c.logits }
-
-// watch picks the logits out of a run of the last chunk.
-func (c *Chain) watch(l *link) interp.Call {
-	call := interp.Call{State: l.state}
-	if c.scores != "" && l == c.links[len(c.links)-1] {
-		call.Only = func(name string) interp.Wanted { return name == c.scores }
-		call.Tap = func(_ string, t *interp.Tensor) { c.logits = append(c.logits[:0], t.Floats...) }
-	}
-	return call
-}
-
-// Reset forgets the sequence: caches are zeros again, which a masked write needs (0 · Inf would be NaN).
-func (c *Chain) Reset() (err error) {
-	c.pos, c.values = 0, map[string]*interp.Tensor{}
-	for _, l := range c.links {
-		l.caches = map[string]*interp.Tensor{}
-		if l.state, err = l.Model.NewState(l.Function); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Next is the position of the next token.
-func (c *Chain) Next() int { return c.pos }
-
-// Step runs one token through all chunks.
-func (c *Chain) Step(ctx context.Context, token int) (Token, error) {
-	if c.pos >= c.context {
-		return Token{}, &format.Error{Path: c.links[0].Name, Field: "context", Got: fmt.Sprintf("position %d", c.pos), Want: fmt.Sprintf("at most %d positions", c.context),
-			Fix: "start a new sequence, or build the chunks for a longer context"}
-	}
-	clear(c.values)
-	var out map[string]*interp.Tensor
-	for i, l := range c.links {
-		in, err := c.inputs(l, token)
-		if err != nil {
-			return Token{}, err
-		}
-		if out, err = l.Model.Run(ctx, l.Function, in, c.watch(l)); err != nil {
-			return Token{}, fmt.Errorf("%s: position %d: %w", l.Name, c.pos, err)
-		}
-		if c.Watch != nil {
-			c.Watch(i, c.pos, out)
-		}
-		c.collect(l, out)
-	}
-	c.pos++
-	return tokenOf(out), nil
-}
-
-func tokenOf(out map[string]*interp.Tensor) Token {
-	t := Token{ID: -1, Logit: float32(math.NaN())}
-	if id := out["token_id"]; id != nil {
-		t.ID = int(id.Ints[0])
-	}
-	if logit := out["token_logit"]; logit != nil {
-		t.Logit = logit.Floats[0]
-	}
-	return t
 }
 
 // Generate feeds the prompt and yields up to n tokens, each the last chunk's choice after the one before. The last token is not fed
@@ -156,111 +229,36 @@ func (c *Chain) Generate(ctx context.Context, prompt []int, n int) iter.Seq2[int
 	}
 }
 
-// inputs gathers what a chunk declares.
-func (c *Chain) inputs(l *link, token int) (map[string]*interp.Tensor, error) {
-	in := map[string]*interp.Tensor{}
-	for _, port := range l.function().Inputs {
-		if port.Type.Kind == mil.State {
-			continue
-		}
-		t := l.caches[port.Name]
-		if t == nil {
-			t = c.values[port.Name]
-		}
-		if t == nil {
-			if t = c.hosted(port, token); t == nil {
-				return nil, &format.Error{Path: l.Name, Field: port.Name, Got: "an input that nobody gives", Want: "the ports of a decode chunk, in the order of the layers",
-					Fix: "a chunk before this one is missing, or its ports have other names"}
+// windowsOf reads off the ports which caches keep a window. Those of full layers do where nothing says into which row to write
+// (spec forward.md §4.8, WFA).
+func windowsOf(chunks []*Chunk) (rows [2]int) {
+	written, full := false, 0
+	for _, c := range chunks {
+		for _, in := range c.function("").Inputs {
+			t, ok := in.Type.AsTensor()
+			if !ok || len(t.Shape) != 4 {
+				written = written || in.Name == "current_pos"
+				continue
+			}
+			switch in.Name {
+			case "K_sliding_in", "kv_cache_sliding":
+				rows[gemma4.Sliding] = int(t.Shape[2])
+			case "causal_mask_sliding": // as wide as the window in calls of one token; a cache says it in others
+				if rows[gemma4.Sliding] == 0 && coreml.Tokens(c.function("")) == 1 {
+					rows[gemma4.Sliding] = int(t.Shape[3])
+				}
+			case "K_full_in":
+				full = int(t.Shape[2])
+			case "update_mask", "update_indicator":
+				written = true
 			}
 		}
-		in[port.Name] = t
 	}
-	return in, nil
+	if !written {
+		rows[gemma4.Full] = full
+	}
+	return rows
 }
 
-// hosted makes what the host gives, in the shape that the chunk declares; nil for what only a chunk can give.
-func (c *Chain) hosted(port mil.Input, token int) *interp.Tensor {
-	t := empty(port)
-	switch name := port.Name; {
-	case strings.HasPrefix(name, "K_"), strings.HasPrefix(name, "V_"): // caches before the first token
-	case name == "hidden_states":
-		c.host.Embed(t.Floats, token)
-	case name == "per_layer_raw":
-		c.host.PLERaw(t.Floats, token)
-	case name == "current_pos":
-		t.Ints[0] = int32(c.pos)
-	case name == "ring_pos":
-		t.Ints[0] = int32(c.pos % c.window())
-	case name == "cos_s", name == "sin_s":
-		c.rotary(c.host.RopeSliding, "cos_s", "sin_s", t)
-	case name == "cos_f", name == "sin_f":
-		c.rotary(c.host.RopeFull, "cos_f", "sin_f", t)
-	case strings.Contains(name, "mask"):
-		c.mask(name, t.Floats)
-	default:
-		return nil
-	}
-	if v := c.values[port.Name]; v != nil {
-		return v
-	}
-	return t
-}
-
-// rotary makes both rows of a position, shaped like one of them.
-func (c *Chain) rotary(rows func(cos, sin []float32, pos int), cos, sin string, like *interp.Tensor) {
-	c.values[cos], c.values[sin] = like.Clone(), like.Clone()
-	rows(c.values[cos].Floats, c.values[sin].Floats, c.pos)
-}
-
-// window is the number of rows of sliding caches.
-func (c *Chain) window() int {
-	for _, l := range c.links {
-		if mask := l.function().Input("causal_mask_sliding"); mask != nil {
-			shape := mask.Type.Shape
-			return int(max(1, shape[len(shape)-1]))
-		}
-	}
-	return 1
-}
-
-// mask fills the one-hot of the row to be written; the positions up to this one; the newest rows of a window, which end at its last
-// row or, in a ring, lie anywhere once it is full (spec forward.md §4.0, §4.11).
-func (c *Chain) mask(name string, m []float32) {
-	n := len(m)
-	for i := range m {
-		visible := i <= c.pos
-		switch {
-		case name == "causal_mask_sliding" && c.ring:
-			visible = visible || c.pos >= n
-		case name == "causal_mask_sliding":
-			visible = i >= n-(c.pos+1)
-		}
-		switch {
-		case name == "update_mask" && i == c.pos:
-			m[i] = 1
-		case name != "update_mask" && !visible:
-			m[i] = float32(math.Inf(-1))
-		}
-	}
-}
-
-// collect passes outputs on: caches go back to the chunk's inputs, the rest is for later chunks.
-func (c *Chain) collect(l *link, out map[string]*interp.Tensor) {
-	for name, t := range out {
-		root := strings.TrimSuffix(name, "_out")
-		switch {
-		case root != name && l.function().Input(root+"_in") != nil:
-			l.caches[root+"_in"] = t
-		default:
-			c.values[root] = t // hidden_states, per_layer_combined, kv13_k, …
-		}
-	}
-}
-
-func empty(port mil.Input) *interp.Tensor {
-	shape := make([]int, len(port.Type.Shape))
-	for i, n := range port.Type.Shape {
-		shape[i] = int(max(n, 0))
-	}
-	return interp.NewTensor(port.Type.DType, shape...)
-}
+// isCache tells ports of caches by their names, K_sliding_in or V_in.
+func isCache(port string) bool { return strings.HasPrefix(port, "K_") || strings.HasPrefix(port, "V_") }

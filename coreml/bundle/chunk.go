@@ -2,13 +2,12 @@ package bundle
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
+	"anelab/coreml"
 	"anelab/coreml/interp"
 	"anelab/coreml/mil"
-	"anelab/coreml/miltext"
-	"anelab/coreml/mlpackage"
 	"anelab/internal/format"
 )
 
@@ -16,95 +15,68 @@ import (
 type Chunk struct {
 	Name     string // for messages: its file
 	Model    *interp.Model
-	Function string // the one that takes a token
-
-	files io.Closer
+	Function string // the one that steps call
+	// Start gives a sequence an engine other than the interpreter, which is still asked what the ports are; nil is the interpreter.
+	Start func() (Engine, error)
+	// Files are what [OpenChunk] has opened.
+	Files *coreml.Model
 }
-
-// decodeNames are what converters call the function that takes one token (spec forward.md §4.2).
-var decodeNames = []string{mil.MainFunction, "decode_q1", "decode"}
 
 // OpenChunk opens a package or a compiled model as a chunk.
-func OpenChunk(path string, o interp.Options) (c *Chunk, err error) {
-	c, o.Path = &Chunk{Name: path}, path
-	program, err := c.read(path)
+func OpenChunk(path string, o interp.Options) (*Chunk, error) {
+	o.Path = path
+	files, err := coreml.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			c.files.Close()
-		}
-	}()
-	if c.Model, err = interp.New(program, o); err != nil {
-		return nil, err
+	c := &Chunk{Name: path, Files: files}
+	f := files.Decode()
+	switch c.Model, err = interp.New(files.Program, o); {
+	case err != nil:
+	case f == nil || coreml.Tokens(f) != 1:
+		err = &format.Error{Path: path, Field: "functions", Got: strings.Join(files.FunctionNames(), ", "), Want: "one that takes a token, such as " + mil.MainFunction,
+			Fix: "a chunk needs a function that takes one token; files of prefill functions go with others"}
+	default:
+		c.Function = f.Name
+		return c, nil
 	}
-	for _, name := range decodeNames {
-		if program.Function(name) != nil {
-			c.Function = name
-			return c, nil
-		}
-	}
-	return nil, &format.Error{Path: path, Field: "functions", Got: strings.Join(functionNames(program), ", "), Want: strings.Join(decodeNames, " or "),
-		Fix: "a chunk needs a function that takes one token; files of prefill functions go with others"}
-}
-
-func (c *Chunk) read(path string) (*mil.Program, error) {
-	if strings.HasSuffix(path, ".mlmodelc") {
-		m, err := miltext.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		c.files = m
-		return m.Program, nil
-	}
-	p, err := mlpackage.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	c.files = p
-	return p.Program, nil
+	files.Close()
+	return nil, err
 }
 
 // Close releases the weights.
 func (c *Chunk) Close() error {
-	if c.files == nil {
+	if c.Files == nil {
 		return nil
 	}
-	return c.files.Close()
+	return c.Files.Close()
 }
 
-func (c *Chunk) function() *mil.Function { return c.Model.Program.Function(c.Function) }
+// function is one of the chunk's, the one of steps if name is empty; nil if there is none of that name.
+func (c *Chunk) function(name string) *mil.Function {
+	if name == "" {
+		name = c.Function
+	}
+	return c.Model.Program.Function(name)
+}
 
 // gives reports whether the chunk has an output of that name.
 func (c *Chunk) gives(output string) bool {
-	for _, name := range c.function().Body.Outputs {
-		if name == output {
-			return true
+	return slices.Contains(c.function("").Body.Outputs, output)
+}
+
+// checkWidths refuses a chunk that was made for tables of other widths.
+func (c *Chunk) checkWidths(config *Config) error {
+	for port, width := range map[string]int{"hidden_states": config.HiddenSize, "per_layer_raw": config.PerLayerDim * config.NumHiddenLayers,
+		"cos_s": config.HeadDim, "sin_s": config.HeadDim, "cos_f": config.GlobalHeadDim, "sin_f": config.GlobalHeadDim} {
+		in := c.function("").Input(port)
+		if in == nil || len(in.Type.Shape) == 0 {
+			continue
 		}
-	}
-	return false
-}
-
-func functionNames(p *mil.Program) []string {
-	var names []string
-	for _, f := range p.Functions {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-// checkContext refuses a chunk whose masks or caches are of another context than the tables: attention would look at rows that were
-// never written, or miss rows that were.
-func (c *Chunk) checkContext(context int) error {
-	mask := c.function().Input("causal_mask_full")
-	if mask == nil {
-		return nil
-	}
-	shape := mask.Type.Shape
-	if n := shape[len(shape)-1]; n != int64(context) {
-		return &format.Error{Path: c.Name, Field: "causal_mask_full", Got: fmt.Sprintf("%d positions", n), Want: fmt.Sprintf("%d: context_length of %s", context, ConfigName),
-			Err: ErrContext, Fix: "chunks of several contexts were mixed in one folder; take all of one"}
+		if got := in.Type.Shape[len(in.Type.Shape)-1]; got != int64(width) {
+			return &format.Error{Path: c.Name, Field: port, Got: fmt.Sprintf("rows of %d", got), Want: fmt.Sprintf("%d, as the tables have", width),
+				Fix: "chunks and tables of two models were mixed in one folder"}
+		}
 	}
 	return nil
 }

@@ -9,8 +9,8 @@
 //	chunk1.mlpackage or chunk1.mlmodelc, …            the programs
 //
 // Open checks that these belong together: tables as large as the config says, chunks and tables of one context. Chain runs the
-// programs token by token and does the host's part: rows of the tables, masks, caches that go round. It takes its rows from a
-// [Host], which a bundle's [Tables] are, so that other sources of embeddings can drive the same programs.
+// programs token by token, or functions of several tokens in one call, and does the host's part: rows of the tables, masks, caches and
+// states that go round. It takes its rows from a [Host], which a bundle's [Tables] are, so that other sources of embeddings can drive the same programs.
 //
 // Conventions: positions are absolute and 0-based; rows are fp16 numbers in float32; a token is what the last chunk chose, greedily.
 // Everything is little-endian. Faults are *format.Error.

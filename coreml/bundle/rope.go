@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"anelab/coreml"
 	"anelab/internal/checkpoint/mapped"
 	"anelab/internal/format"
 	"anelab/internal/half"
@@ -35,7 +36,7 @@ func checkRope(path string, t quant.Tensor, width, context int) error {
 	case t.DType != quant.F16 || len(t.Shape) != 2 || t.Shape[1] != width:
 		return &format.Error{Path: path, Got: got, Want: fmt.Sprintf("fp16, a row of %d for each position", width), Fix: "the head width is that of " + ConfigName}
 	case t.Shape[0] < context:
-		return &format.Error{Path: path, Got: got, Want: fmt.Sprintf("at least %d rows: the context of %s", context, ConfigName), Err: ErrContext,
+		return &format.Error{Path: path, Got: got, Want: fmt.Sprintf("at least %d rows: the context of %s", context, ConfigName), Err: coreml.ErrContexts,
 			Fix: "write the rotary tables for this context; rows past the end would be zeros"}
 	}
 	return nil

@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"strings"
-
 	"anelab/coreml/census"
 	"anelab/coreml/mil"
 )
@@ -10,7 +8,7 @@ import (
 // WeightBytes are the stored bytes of the weights that a token reads.
 func (b *Bundle) WeightBytes() (n int64) {
 	for _, c := range b.Chunks {
-		for _, share := range census.Tally(census.Weights(c.function())) {
+		for _, share := range census.Tally(census.Weights(c.function(""))) {
 			n += share.Bytes
 		}
 	}
@@ -20,9 +18,9 @@ func (b *Bundle) WeightBytes() (n int64) {
 // CacheBytes are the bytes of the caches of a sequence while the interpreter runs it, in float32.
 func (b *Bundle) CacheBytes() (n int64) {
 	for _, c := range b.Chunks {
-		for _, in := range c.function().Inputs {
-			if in.Type.Kind == mil.State || strings.HasPrefix(in.Name, "K_") || strings.HasPrefix(in.Name, "V_") {
-				n += 4 * elements(in.Type.Shape)
+		for _, in := range c.function("").Inputs {
+			if t, ok := in.Type.AsTensor(); ok && (in.Type.Kind == mil.State || isCache(in.Name)) {
+				n += 4 * elements(t.Shape)
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 // Host gives the rows that the programs of a model do not hold themselves: fp16 numbers, already scaled.
 type Host interface {
+	// Vocabulary is the number of tokens there are.
+	Vocabulary() int
 	// Embed fills x [D] with the embedding of a token.
 	Embed(x []float32, token int)
 	// PLERaw fills raw [L·P] with the per-layer rows of a token.
@@ -18,13 +20,14 @@ type Host interface {
 
 // Tables are the tables of a bundle. They are a [Host].
 type Tables struct {
+	tokens        int
 	embed, ple    *table
 	sliding, full ropeTable
 }
 
 // openTables maps all tables and holds them against the config.
 func openTables(dir mapped.Folder, c *Config) (*Tables, error) {
-	t := new(Tables)
+	t := &Tables{tokens: c.VocabSize}
 	if err := t.open(dir, c); err != nil {
 		t.close()
 		return nil, err
@@ -51,6 +54,9 @@ func (t *Tables) close() {
 	t.embed.close()
 	t.ple.close()
 }
+
+// Vocabulary implements [Host].
+func (t *Tables) Vocabulary() int { return t.tokens }
 
 // Embed implements [Host].
 func (t *Tables) Embed(x []float32, token int) { t.embed.row(x, token) }

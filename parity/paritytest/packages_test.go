@@ -33,7 +33,7 @@ func newChain(t *testing.T, m *gemma4.Model, src gemma4.Source, layout string, o
 	require.NoError(t, err)
 	chunks, err := emit.Emit(t.Context(), plan, src, o)
 	require.NoError(t, err)
-	c, dir := chain{packages: parity.Packages{Label: "packages", Host: m}}, t.TempDir()
+	c, dir := chain{packages: parity.Packages{Label: "packages", Model: m}}, t.TempDir()
 	for _, chunk := range chunks {
 		path := filepath.Join(dir, chunk.Name+".mlpackage")
 		require.NoError(t, mlpackage.Write(t.Context(), path, chunk.Package, nil))
@@ -43,7 +43,7 @@ func newChain(t *testing.T, m *gemma4.Model, src gemma4.Source, layout string, o
 	require.NoError(t, err)
 	t.Cleanup(func() { weights.Close() })
 	for _, one := range weights.Chunks {
-		program, err := interp.New(one.Program.Program, interp.Options{Precision: interp.ANE, Path: one.Path})
+		program, err := interp.New(one.Program, interp.Options{Precision: interp.ANE, Path: one.Path})
 		require.NoError(t, err)
 		p := parity.PackageChunk{MIL: parity.MIL{Label: one.Name(), Model: program, Function: one.Function.Name}, Lo: one.Lo, Hi: one.Hi, Taps: map[string]parity.PackageTap{}}
 		for name, tap := range one.Taps() {

@@ -12,6 +12,7 @@ import (
 	"anelab/attention"
 	"anelab/chunking"
 	"anelab/chunking/run"
+	"anelab/coreml"
 	"anelab/coreml/interp"
 	"anelab/coreml/mil"
 	"anelab/gemma4"
@@ -44,7 +45,7 @@ func openChain(t *testing.T, folder string) *chain {
 	t.Cleanup(func() { c.src.Close() })
 	for _, chunk := range c.src.Chunks {
 		for _, f := range chunk.Functions {
-			c.rows = max(c.rows, int(converted.Context(f)), converted.Tokens(f))
+			c.rows = max(c.rows, int(coreml.Context(f)), coreml.Tokens(f))
 		}
 	}
 	return c
@@ -183,7 +184,7 @@ func (c *chain) recorded(t *testing.T, f *recorded.File, cs recorded.Case, chunk
 	require.NoError(t, err)
 	fn := chunk.Program.Function(cs.Function)
 	require.NotNil(t, fn, cs.Function)
-	call := &recordedCall{in: in.Inputs, states: in.State, kind: run.Decode, tokens: converted.Tokens(fn), window: c.base.Config.SlidingWindow}
+	call := &recordedCall{in: in.Inputs, states: in.State, kind: run.Decode, tokens: coreml.Tokens(fn), window: c.base.Config.SlidingWindow}
 	mask := in.Inputs["causal_mask_full"]
 	switch {
 	case in.Inputs["causal_mask"] != nil:
@@ -203,7 +204,7 @@ func (c *chain) recorded(t *testing.T, f *recorded.File, cs recorded.Case, chunk
 
 // isRing reports whether windows are rings: chunks with states take masks that are filled with the least number.
 func isRing(f *mil.Function) bool {
-	return f.Input("ring_pos") != nil || len(f.States()) > 0 || slices.Contains(f.Body.Outputs, "hidden_normed") || f.Input("update_mask") == nil && converted.Tokens(f) == 1
+	return f.Input("ring_pos") != nil || len(f.States()) > 0 || slices.Contains(f.Body.Outputs, "hidden_normed") || f.Input("update_mask") == nil && coreml.Tokens(f) == 1
 }
 
 func keys(m map[string]*interp.Tensor) []string {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"anelab/chunking/emit"
+	"anelab/coreml"
 	"anelab/coreml/mil"
 	"anelab/coreml/mlpackage"
 	"anelab/gemma4"
@@ -18,7 +19,7 @@ import (
 )
 
 // described is a program that has nothing but ports: fp16 tensors, or states.
-func described(path string, inputs map[string][]int64, states map[string][]int64) *converted.Program {
+func described(path string, inputs map[string][]int64, states map[string][]int64) *coreml.Model {
 	f := &mil.Function{Name: "main", Body: &mil.Block{}}
 	for name, shape := range inputs {
 		f.Inputs = append(f.Inputs, mil.Input{Variable: mil.Variable{Name: name, Type: mil.TensorOf(mil.Float16, shape...)}})
@@ -26,24 +27,24 @@ func described(path string, inputs map[string][]int64, states map[string][]int64
 	for name, shape := range states {
 		f.Inputs = append(f.Inputs, mil.Input{Variable: mil.Variable{Name: name, Type: mil.StateOf(mil.TensorOf(mil.Float16, shape...))}})
 	}
-	return &converted.Program{Path: path, Program: &mil.Program{Functions: []*mil.Function{f}}}
+	return &coreml.Model{Path: path, Program: &mil.Program{Functions: []*mil.Function{f}}}
 }
 
 // hand: mask widths 2048, 2048, 8192, 2048, as an interrupted download leaves them; then a chunk of 8192 positions with a mask of 2048.
 func TestCHK01ContextsOfChunksMustAgree(t *testing.T) {
-	var chunks []*converted.Program
+	var chunks []*coreml.Model
 	for i, n := range []int64{2048, 2048, 8192, 2048} {
 		chunks = append(chunks, described([]string{"chunk1", "chunk2", "chunk3", "chunk4"}[i], map[string][]int64{"causal_mask_full": {1, 1, 1, n}}, nil))
 	}
-	require.NoError(t, converted.CheckContexts(chunks[0], chunks[1], chunks[3]))
-	err := converted.CheckContexts(chunks...)
-	require.ErrorIs(t, err, converted.ErrContexts)
+	require.NoError(t, coreml.CheckContexts(0, "", chunks[0], chunks[1], chunks[3]))
+	err := coreml.CheckContexts(0, "", chunks...)
+	require.ErrorIs(t, err, coreml.ErrContexts)
 	require.EqualError(t, err, "chunk3: main/causal_mask_full: 8192 positions, want 2048 as chunk1, main: built for another context; "+
 		"take all chunks from one conversion; was a download interrupted?")
 
 	for port, shape := range map[string][]int64{"K_full_in": {1, 1, 8192, 512}, "update_mask": {1, 1, 8192, 1}, "kv14_v": {1, 1, 8192, 512}} {
-		err := converted.CheckContexts(described("chunk1", map[string][]int64{"causal_mask_full": {1, 1, 1, 2048}, port: shape}, nil))
-		require.ErrorIs(t, err, converted.ErrContexts)
+		err := coreml.CheckContexts(0, "", described("chunk1", map[string][]int64{"causal_mask_full": {1, 1, 1, 2048}, port: shape}, nil))
+		require.ErrorIs(t, err, coreml.ErrContexts)
 		require.ErrorContains(t, err, "chunk1: main/"+port+": 8192 positions, want 2048 as its causal_mask_full")
 	}
 }
@@ -54,7 +55,7 @@ func TestCHK01MixedFolderIsRefused(t *testing.T) { // invariant
 	short := emitted(t, config, base, "@2way w=f16 context=32", emit.Options{})
 	long := emitted(t, config, base, "@2way w=f16 context=48", emit.Options{})
 	_, err := converted.Open(config, base, short[0], long[1])
-	require.ErrorIs(t, err, converted.ErrContexts)
+	require.ErrorIs(t, err, coreml.ErrContexts)
 	require.ErrorContains(t, err, "48 positions, want 32")
 }
 
@@ -89,20 +90,20 @@ const modelFolder = "Data/com.apple.CoreML"
 
 func TestCHK11FormIsToldByContent(t *testing.T) { // hand
 	t.Run("a package by another name", func(t *testing.T) {
-		p, err := converted.OpenProgram(copied(t, "gemma_mlp_block.mlpackage", "renamed.mlmodelc"))
+		p, err := coreml.Open(copied(t, "gemma_mlp_block.mlpackage", "renamed.mlmodelc"))
 		require.NoError(t, err)
 		require.NoError(t, p.Close())
 	})
 	t.Run("a compiled model without its text", func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "x.mlmodelc")
 		require.NoError(t, os.Mkdir(folder, 0o755))
-		_, err := converted.OpenProgram(folder)
+		_, err := coreml.Open(folder)
 		requireFault(t, err, folder)
 	})
 	t.Run("no weights", func(t *testing.T) {
 		pkg := copied(t, "gemma_mlp_block.mlpackage", "x.mlpackage")
 		require.NoError(t, os.RemoveAll(filepath.Join(pkg, modelFolder, "weights")))
-		_, err := converted.OpenProgram(pkg)
+		_, err := coreml.Open(pkg)
 		require.ErrorIs(t, err, mlpackage.ErrItem)
 		e := requireFault(t, err, pkg)
 		require.Contains(t, e.Got, "weights/weight.bin")
@@ -111,7 +112,7 @@ func TestCHK11FormIsToldByContent(t *testing.T) { // hand
 	t.Run("weights that end early", func(t *testing.T) {
 		pkg := copied(t, "gemma_mlp_block.mlpackage", "x.mlpackage")
 		require.NoError(t, os.Truncate(filepath.Join(pkg, modelFolder, "weights", "weight.bin"), 300))
-		_, err := converted.OpenProgram(pkg)
+		_, err := coreml.Open(pkg)
 		e := requireFault(t, err, pkg)
 		require.Contains(t, e.Error(), "weight.bin")
 	})

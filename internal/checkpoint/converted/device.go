@@ -3,6 +3,7 @@ package converted
 import (
 	"fmt"
 
+	"anelab/coreml"
 	"anelab/coreml/mil"
 	"anelab/internal/format"
 )
@@ -14,7 +15,7 @@ const (
 )
 
 // DeviceWarnings lists what is valid and computes on a CPU, but was seen to fail on the Neural Engine at run time.
-func DeviceWarnings(p *Program) []error {
+func DeviceWarnings(p *coreml.Model) []error {
 	var all []error
 	for _, f := range p.Functions {
 		states := f.States()

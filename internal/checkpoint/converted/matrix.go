@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 
+	"anelab/coreml"
 	"anelab/coreml/interp"
 	"anelab/coreml/mil"
 	"anelab/internal/half"
@@ -17,7 +18,7 @@ var errForm = errors.New("not a weight of known form")
 // weight is a stored constant.
 type weight struct {
 	op *mil.Op // const or constexpr
-	p  *Program
+	p  *coreml.Model
 	fn *mil.Function
 }
 

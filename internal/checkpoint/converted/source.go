@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"anelab/coreml"
 	"anelab/coreml/mil"
 	"anelab/gemma4"
 	"anelab/internal/format"
@@ -25,12 +26,12 @@ type Source struct {
 	tables  gemma4.Source
 	weights map[string]weight
 	ones    map[string]bool // layer scalars that were dropped as factors of one
-	owned   []*Program
+	owned   []*coreml.Model
 }
 
 // Chunk is one package of the chain.
 type Chunk struct {
-	*Program
+	*coreml.Model
 	Function *mil.Function // the one that the weights were read from
 	Lo, Hi   int           // layers [Lo, Hi)
 
@@ -47,7 +48,7 @@ func (c Chunk) Name() string {
 // Open opens the packages of one chain, in any order, and finds their weights. tables holds embed_tokens.weight and
 // embed_tokens_per_layer.weight; it may be nil.
 func Open(config gemma4.Config, tables gemma4.Source, paths ...string) (*Source, error) {
-	var programs []*Program
+	var programs []*coreml.Model
 	fail := func(err error) (*Source, error) {
 		for _, p := range programs {
 			p.Close()
@@ -55,7 +56,7 @@ func Open(config gemma4.Config, tables gemma4.Source, paths ...string) (*Source,
 		return nil, err
 	}
 	for _, path := range paths {
-		p, err := OpenProgram(path)
+		p, err := coreml.Open(path)
 		if err != nil {
 			return fail(err)
 		}
@@ -70,12 +71,12 @@ func Open(config gemma4.Config, tables gemma4.Source, paths ...string) (*Source,
 }
 
 // New is [Open] for programs that are open already and stay so.
-func New(config gemma4.Config, tables gemma4.Source, programs ...*Program) (*Source, error) {
+func New(config gemma4.Config, tables gemma4.Source, programs ...*coreml.Model) (*Source, error) {
 	s := &Source{Config: config, tables: tables, weights: map[string]weight{}, ones: map[string]bool{}}
 	if len(programs) == 0 {
 		return nil, &format.Error{Field: "packages", Got: "none", Want: "the chunks of a model"}
 	}
-	if err := CheckContexts(programs...); err != nil {
+	if err := coreml.CheckContexts(0, "", programs...); err != nil {
 		return nil, err
 	}
 	for _, p := range inOrder(programs) {
@@ -90,9 +91,9 @@ func New(config gemma4.Config, tables gemma4.Source, programs ...*Program) (*Sou
 }
 
 // inOrder sorts chunks: the one that combines per-layer inputs first, the head last, others by name, numbers as numbers.
-func inOrder(programs []*Program) []*Program {
+func inOrder(programs []*coreml.Model) []*coreml.Model {
 	list := slices.Clone(programs)
-	rank := func(p *Program) int {
+	rank := func(p *coreml.Model) int {
 		f := p.Decode()
 		switch {
 		case f == nil:
@@ -104,7 +105,7 @@ func inOrder(programs []*Program) []*Program {
 		}
 		return 0
 	}
-	slices.SortStableFunc(list, func(a, b *Program) int {
+	slices.SortStableFunc(list, func(a, b *coreml.Model) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(padded(a.Path), padded(b.Path)))
 	})
 	return list
@@ -130,7 +131,7 @@ func padded(name string) string {
 }
 
 // add finds the weights of the next chunk.
-func (s *Source) add(p *Program) error {
+func (s *Source) add(p *coreml.Model) error {
 	f := p.Decode()
 	if f == nil || f.Body == nil {
 		return &format.Error{Path: p.Path, Field: "functions", Got: "none", Want: "a chunk"}
@@ -144,7 +145,7 @@ func (s *Source) add(p *Program) error {
 	if n := len(s.Chunks); n > 0 {
 		lo = s.Chunks[n-1].Hi
 	}
-	c := Chunk{Program: p, Function: f, Lo: lo, Hi: lo + len(w.labels), graph: g, found: w}
+	c := Chunk{Model: p, Function: f, Lo: lo, Hi: lo + len(w.labels), graph: g, found: w}
 	s.Chunks = append(s.Chunks, c)
 	s.Choices = s.Choices.or(g.choices(s.Config))
 	for name, op := range w.at {

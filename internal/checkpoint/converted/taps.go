@@ -3,6 +3,7 @@ package converted
 import (
 	"slices"
 
+	"anelab/coreml"
 	"anelab/coreml/mil"
 	"anelab/gemma4"
 	"anelab/internal/format"
@@ -137,13 +138,13 @@ const (
 func (c Chunk) HasHead() bool { return c.found.at[headName] != nil }
 
 // Chains groups programs by the tokens that they take at the least: decode chunks apart from prefill chunks in files of their own.
-func Chains(programs []*Program) [][]*Program {
-	byTokens := map[int][]*Program{}
+func Chains(programs []*coreml.Model) [][]*coreml.Model {
+	byTokens := map[int][]*coreml.Model{}
 	var order []int
 	for _, p := range programs {
 		n := 0
 		if f := p.Decode(); f != nil {
-			n = Tokens(f)
+			n = coreml.Tokens(f)
 		}
 		if byTokens[n] == nil {
 			order = append(order, n)
@@ -151,7 +152,7 @@ func Chains(programs []*Program) [][]*Program {
 		byTokens[n] = append(byTokens[n], p)
 	}
 	slices.Sort(order)
-	var chains [][]*Program
+	var chains [][]*coreml.Model
 	for _, n := range order {
 		chains = append(chains, byTokens[n])
 	}

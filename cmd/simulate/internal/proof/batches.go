@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"anelab/attention"
+	"anelab/coreml"
 	"anelab/coreml/mil"
 	"anelab/gemma4"
-	"anelab/internal/checkpoint/converted"
 	"anelab/parity"
 )
 
@@ -14,7 +14,7 @@ import (
 // are not run.
 func (p *packageProver) batches() error {
 	for _, f := range p.src.Chunks[0].Program.Functions {
-		n := converted.Tokens(f)
+		n := coreml.Tokens(f)
 		if n < 2 {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"anelab/chunking"
 	"anelab/chunking/run"
+	"anelab/coreml"
 	"anelab/coreml/device"
 	"anelab/coreml/interp"
 	"anelab/gemma4"
@@ -19,7 +20,7 @@ import (
 // PackageSubject is converted packages that are put to the proof against the checkpoint they were made of.
 type PackageSubject struct {
 	Checkpoint *checkpoint.Checkpoint
-	Programs   []*converted.Program
+	Programs   []*coreml.Model
 	Tokens     int              // length of a made-up prompt; 0 = a default
 	Tolerance  parity.Tolerance // of packages against the model with their weights; zero = equality
 }
@@ -121,7 +122,7 @@ func planOf(src *converted.Source) (*chunking.Plan, error) {
 		}
 	}
 	l.Cuts, l.QueryTokens = nil, 0
-	if n := int(converted.Context(src.Chunks[0].Function)); l.Context == 0 {
+	if n := int(coreml.Context(src.Chunks[0].Function)); l.Context == 0 {
 		l.Context = n
 	}
 	for _, c := range src.Chunks {
@@ -132,7 +133,7 @@ func planOf(src *converted.Source) (*chunking.Plan, error) {
 
 // run compares what the chain's functions compute: decode chunks first, if it has any.
 func (p *packageProver) run() error {
-	if converted.Tokens(p.src.Chunks[0].Function) == 1 {
+	if coreml.Tokens(p.src.Chunks[0].Function) == 1 {
 		if err := p.decode(); err != nil {
 			return err
 		}
@@ -218,7 +219,7 @@ func (p *packageProver) graphs(function string) (parity.Packages, error) {
 		}
 		m := p.programs[c.Path]
 		if m == nil {
-			if m, err = interp.New(c.Program.Program, interp.Options{Precision: interp.ANE, Path: c.Path}); err != nil {
+			if m, err = interp.New(c.Program, interp.Options{Precision: interp.ANE, Path: c.Path}); err != nil {
 				return b, err
 			}
 			p.programs[c.Path] = m

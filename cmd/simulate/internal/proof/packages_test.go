@@ -11,6 +11,7 @@ import (
 	"anelab/chunking"
 	"anelab/chunking/emit"
 	"anelab/chunking/run"
+	"anelab/coreml"
 	"anelab/coreml/mil"
 	"anelab/coreml/mlpackage"
 	"anelab/internal/checkpoint"
@@ -27,7 +28,7 @@ func smallModel(t *testing.T) *checkpoint.Checkpoint {
 }
 
 // emitted are the packages of a layout, written and opened.
-func emitted(t *testing.T, c *checkpoint.Checkpoint, layout string, o emit.Options) []*converted.Program {
+func emitted(t *testing.T, c *checkpoint.Checkpoint, layout string, o emit.Options) []*coreml.Model {
 	m, err := chunking.NewModel(c.Config)
 	require.NoError(t, err)
 	l, err := chunking.Parse(layout, m)
@@ -36,11 +37,11 @@ func emitted(t *testing.T, c *checkpoint.Checkpoint, layout string, o emit.Optio
 	require.NoError(t, err)
 	chunks, err := emit.Emit(t.Context(), plan, c, o)
 	require.NoError(t, err)
-	var programs []*converted.Program
+	var programs []*coreml.Model
 	for _, chunk := range chunks {
 		path := filepath.Join(t.TempDir(), chunk.Name+".mlpackage")
 		require.NoError(t, mlpackage.Write(t.Context(), path, chunk.Package, nil))
-		p, err := converted.OpenProgram(path)
+		p, err := coreml.Open(path)
 		require.NoError(t, err)
 		t.Cleanup(func() { p.Close() })
 		programs = append(programs, p)
@@ -115,7 +116,7 @@ func TestPackagesOfTheConverter(t *testing.T) {
 			require.NoError(t, err)
 			s := &PackageSubject{Checkpoint: c, Tokens: 11}
 			for _, path := range paths {
-				p, err := converted.OpenProgram(path)
+				p, err := coreml.Open(path)
 				require.NoError(t, err)
 				defer p.Close()
 				s.Programs = append(s.Programs, p)
@@ -137,7 +138,7 @@ func TestPackagesOfTheConverter(t *testing.T) {
 }
 
 // ops yields the ops of a type in a layer's part of a program, by the names that our emitter gives them.
-func findOp(t *testing.T, p *converted.Program, name string) *mil.Op {
+func findOp(t *testing.T, p *coreml.Model, name string) *mil.Op {
 	for _, op := range p.Functions[0].Body.Ops {
 		if op.Name() == name {
 			return op
@@ -151,12 +152,12 @@ func findOp(t *testing.T, p *converted.Program, name string) *mil.Op {
 func TestPlantedFaultsAreNamed(t *testing.T) {
 	c := smallModel(t)
 	for name, x := range map[string]struct {
-		plant      func(t *testing.T, p *converted.Program) // on the second package
+		plant      func(t *testing.T, p *coreml.Model) // on the second package
 		tensor, op string
 		layer      int
 		wrong      string // weight
 	}{
-		"gelu of another form": {plant: func(t *testing.T, p *converted.Program) {
+		"gelu of another form": {plant: func(t *testing.T, p *coreml.Model) {
 			for _, op := range p.Functions[0].Body.Ops {
 				if op.Type == "gelu" {
 					setText(t, p, op, "mode", "EXACT")
@@ -164,8 +165,8 @@ func TestPlantedFaultsAreNamed(t *testing.T) {
 				}
 			}
 		}, tensor: "ffn_out.5 [0,1)", op: "layers_5_mlp_down_proj", layer: 5},
-		"another soft-cap": {plant: func(t *testing.T, p *converted.Program) { doubleFactor(t, p, "tanh") }, tensor: "logits [0,1)", op: "", layer: -1},
-		"a gain is scaled": {plant: func(t *testing.T, p *converted.Program) {
+		"another soft-cap": {plant: func(t *testing.T, p *coreml.Model) { doubleFactor(t, p, "tanh") }, tensor: "logits [0,1)", op: "", layer: -1},
+		"a gain is scaled": {plant: func(t *testing.T, p *coreml.Model) {
 			v := findOp(t, p, "layers_7_post_attention_layernorm_weight").Attribute("val")
 			raw, err := v.Bytes()
 			require.NoError(t, err)
@@ -198,7 +199,7 @@ func TestPlantedFaultsAreNamed(t *testing.T) {
 }
 
 // setText changes a string parameter of an op.
-func setText(t *testing.T, p *converted.Program, op *mil.Op, param, text string) {
+func setText(t *testing.T, p *coreml.Model, op *mil.Op, param, text string) {
 	b := op.Input(param)
 	require.NotEmpty(t, b, param)
 	if b[0].Value != nil {
@@ -213,7 +214,7 @@ func setText(t *testing.T, p *converted.Program, op *mil.Op, param, text string)
 }
 
 // doubleFactor changes the constant that the result of the last op of a type is multiplied with.
-func doubleFactor(t *testing.T, p *converted.Program, kind string) {
+func doubleFactor(t *testing.T, p *coreml.Model, kind string) {
 	f := p.Functions[0]
 	for _, op := range f.Body.Ops {
 		if op.Type != kind {
