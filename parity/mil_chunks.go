@@ -21,9 +21,9 @@ type Packages struct {
 	Model  *gemma4.Model // for the sizes of the tensors, and for rows and rotary angles where no tables give them; its mode rounds them
 	Tables bundle.Host   // what a bundle gives its chunks; nil for the model's own
 	Chunks []PackageChunk
-	// Windows are the rows of caches that keep a window, by kind of layer; 0 where caches keep every position. Without any, the ports
-	// say it.
-	Windows [2]int
+	// Windows are the rows of caches that keep a window, by kind of layer; 0 where caches keep every position. nil leaves it to the
+	// ports.
+	Windows *[2]int
 }
 
 // PackageChunk is one package of the chain and the layers [Lo, Hi) that it holds.
@@ -115,8 +115,8 @@ func (p Packages) start(function string, trace gemma4.Tracer) (*sequence, error)
 	if s.chain, err = bundle.NewChain(s.host, p.context(), chunks...); err != nil {
 		return nil, err
 	}
-	if p.Windows != [2]int{} {
-		s.chain.Windows = p.Windows
+	if p.Windows != nil {
+		s.chain.Windows = *p.Windows
 	}
 	return s, nil
 }
@@ -139,7 +139,7 @@ func (p Packages) context() int {
 	for _, c := range p.Chunks {
 		n = max(n, coreml.Context(c.function()))
 	}
-	if n == 0 || p.Windows[gemma4.Full] > 0 {
+	if n == 0 || p.Windows != nil && p.Windows[gemma4.Full] > 0 {
 		return math.MaxInt
 	}
 	return int(n)

@@ -12,6 +12,7 @@ import (
 	"anelab/chunking/layoutfile"
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/coreml"
 	"anelab/coreml/place"
 	"anelab/internal/format"
 )
@@ -45,7 +46,7 @@ where more than 5 % of the ops of one are off the engine.`,
 		Args:              layoutOrModels,
 		ValidArgsFunction: completeLayouts(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if isCoreModel(args[0]) {
+			if coreml.IsModel(args[0]) {
 				return runCheckOfPackages(c, o, args)
 			}
 			o.layout = args[0]

@@ -5,6 +5,7 @@ import (
 
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/coreml"
 )
 
 func newInspectCmd(c *console.Console) *cobra.Command {
@@ -21,12 +22,12 @@ damaged is refused with the place.`,
 		Args:              exactArgs(1, "model"),
 		ValidArgsFunction: completeModels,
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := openCoreModel(args[0])
+			m, err := coreml.Open(args[0])
 			if err != nil {
 				return err
 			}
-			defer m.close()
-			return o.emit(c, &view.Inspect{Made: made(c), Path: m.path, Form: m.form, Program: m.program, Description: m.description})
+			defer m.Close()
+			return o.emit(c, &view.Inspect{Made: made(c), Path: m.Path, Form: string(m.Form), Program: m.Program, Description: m.Description})
 		},
 	}
 	o.add(cmd, "text", "json", "csv", "markdown")

@@ -1,59 +1,8 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/spf13/cobra"
-
-	"anelab/coreml/mil"
-	"anelab/coreml/miltext"
-	"anelab/coreml/mlpackage"
-	"anelab/internal/format"
 )
-
-// The two forms of a Core ML model on disk.
-const (
-	packageForm  = "package"
-	compiledForm = "compiled"
-)
-
-// coreModel is a Core ML model of either form.
-type coreModel struct {
-	path        string
-	form        string
-	program     *mil.Program
-	description *mil.Description // nil if a compiled model has none that can be read
-	close       func() error
-}
-
-// openCoreModel opens a model by what it holds: a package has a manifest, a compiled model its program as text.
-func openCoreModel(path string) (*coreModel, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, &format.Error{Path: path, Got: reason(err).Error(), Want: "an .mlpackage or .mlmodelc"}
-	} else if !info.IsDir() {
-		return nil, &format.Error{Path: path, Got: "a file", Want: "an .mlpackage or .mlmodelc, which are folders"}
-	}
-	if _, err := os.Stat(filepath.Join(path, "model.mil")); err == nil {
-		m, err := miltext.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		return &coreModel{path, compiledForm, m.Program, m.Description, m.Close}, nil
-	}
-	m, err := mlpackage.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return &coreModel{path, packageForm, m.Program, m.Description, m.Close}, nil
-}
-
-// isCoreModel tells a model from a layout by its name.
-func isCoreModel(arg string) bool {
-	ext := strings.ToLower(filepath.Ext(strings.TrimRight(arg, `/\`)))
-	return ext == ".mlpackage" || ext == ".mlmodelc"
-}
 
 // exactArgs wants n of something.
 func exactArgs(n int, what string) cobra.PositionalArgs {

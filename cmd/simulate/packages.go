@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"anelab/anesim"
+	"anelab/coreml"
 	"anelab/coreml/mil"
 	"anelab/coreml/place"
 	"anelab/internal/format"
@@ -14,7 +15,7 @@ import (
 
 // programs are the functions of Core ML models that are called one after the other.
 type programs struct {
-	models    []*coreModel
+	models    []*coreml.Model
 	functions []*mil.Function
 }
 
@@ -22,15 +23,14 @@ type programs struct {
 func openPrograms(paths []string, function string) (*programs, error) {
 	p := &programs{}
 	for _, path := range paths {
-		m, err := openCoreModel(path)
+		m, err := coreml.Open(path)
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 		p.models = append(p.models, m)
-		f := m.function(function)
+		f := functionOf(m, function)
 		if f == nil {
-			names := m.functionNames()
-			return nil, errors.Join(&format.Error{Path: path, Got: "no function " + function, Want: strings.Join(names, ", ")}, p.close())
+			return nil, errors.Join(&format.Error{Path: path, Got: "no function " + function, Want: strings.Join(m.FunctionNames(), ", ")}, p.close())
 		}
 		p.functions = append(p.functions, f)
 	}
@@ -39,45 +39,32 @@ func openPrograms(paths []string, function string) (*programs, error) {
 
 func (p *programs) close() (err error) {
 	for _, m := range p.models {
-		err = errors.Join(err, m.close())
+		err = errors.Join(err, m.Close())
 	}
 	return err
 }
 
-// function finds a function by name; without one the default function, or the first that decodes, or the first.
-func (m *coreModel) function(name string) *mil.Function {
-	if name == "" && m.description != nil {
-		name = m.description.DefaultFunction
+// functionOf finds a function by name; without one the default function, or the one that decodes.
+func functionOf(m *coreml.Model, name string) *mil.Function {
+	if name == "" && m.Description != nil {
+		name = m.Description.DefaultFunction
 	}
-	if name != "" {
-		return m.program.Function(name)
+	if name == "" {
+		return m.Decode()
 	}
-	for _, f := range m.program.Functions {
-		if f.Name == mil.MainFunction || strings.HasPrefix(f.Name, "decode") {
-			return f
-		}
-	}
-	return m.program.Functions[0]
-}
-
-func (m *coreModel) functionNames() []string {
-	var names []string
-	for _, f := range m.program.Functions {
-		names = append(names, f.Name)
-	}
-	return names
+	return m.Program.Function(name)
 }
 
 // areCoreModels reports whether all arguments name Core ML models; some but not all is wrong usage.
 func areCoreModels(args []string) (bool, error) {
 	models := 0
 	for _, arg := range args {
-		if isCoreModel(arg) {
+		if coreml.IsModel(arg) {
 			models++
 		}
 	}
 	if models > 0 && models < len(args) {
-		i := slices.IndexFunc(args, func(arg string) bool { return !isCoreModel(arg) })
+		i := slices.IndexFunc(args, func(arg string) bool { return !coreml.IsModel(arg) })
 		return false, usagef("%q is no .mlpackage or .mlmodelc, and the other arguments are", args[i])
 	}
 	return models > 0, nil
@@ -89,14 +76,14 @@ func (p *programs) reading(s *subject) (*place.Reading, error) {
 	if err != nil {
 		var fault *format.Error
 		if errors.As(err, &fault) && fault.Path == "" {
-			fault.Path = p.models[0].path
+			fault.Path = p.models[0].Path
 		}
 		return nil, err
 	}
 	s.model = r.Plan.Model
-	s.modelName = filepath.Base(filepath.Dir(filepath.Clean(p.models[0].path)))
+	s.modelName = filepath.Base(filepath.Dir(filepath.Clean(p.models[0].Path)))
 	if s.modelName == "." || s.modelName == string(filepath.Separator) {
-		s.modelName = filepath.Base(p.models[0].path)
+		s.modelName = filepath.Base(p.models[0].Path)
 	}
 	for _, known := range embeddedModels {
 		_, m, err := loadModel(known.name)
@@ -129,7 +116,7 @@ func unpriced(r *place.Reading) []anesim.Unpriced {
 // subjectOf is what limits ask of chunk i.
 func (p *programs) subjectOf(r *place.Reading, i int, class anesim.Class) anesim.Subject {
 	s := anesim.SubjectOf(r.Plan, i, class)
-	s.StateTypes, s.Functions = len(p.functions[i].States()), len(p.models[i].program.Functions)
+	s.StateTypes, s.Functions = len(p.functions[i].States()), len(p.models[i].Functions)
 	traits := map[anesim.OpTrait]bool{}
 	for op := range p.functions[i].Body.All() {
 		switch {

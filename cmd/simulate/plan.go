@@ -11,6 +11,7 @@ import (
 	"anelab/cmd/simulate/internal/console"
 	"anelab/cmd/simulate/internal/timed"
 	"anelab/cmd/simulate/internal/view"
+	"anelab/coreml"
 )
 
 type planOptions struct {
@@ -43,7 +44,7 @@ Work that no term prices is named and widens the range.`,
 		Args:              layoutOrModels,
 		ValidArgsFunction: completeLayouts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if isCoreModel(args[0]) {
+			if coreml.IsModel(args[0]) {
 				return runPlanOfPackages(c, o, args)
 			}
 			o.layout = args[0]

@@ -18,9 +18,9 @@ import (
 	"anelab/cmd/simulate/internal/proof"
 	"anelab/cmd/simulate/internal/view"
 	"anelab/coreml"
+	"anelab/coreml/bundle"
 	"anelab/internal/arith"
 	"anelab/internal/checkpoint"
-	"anelab/internal/checkpoint/converted"
 	"anelab/internal/format"
 	"anelab/parity/golden"
 	"anelab/quant"
@@ -34,6 +34,7 @@ type verifyOptions struct {
 	goldens    []string
 	tokens     int
 	calls      callFlags
+	bundle     bundleFlags
 	limits     limitFlags
 	summary    string // "" = none
 	memory     byteSize
@@ -45,7 +46,7 @@ const verifyLayout = "@4way"
 func newVerifyCmd(c *console.Console) *cobra.Command {
 	o := &verifyOptions{}
 	cmd := &cobra.Command{
-		Use:   "verify [CHECKPOINT [LAYOUT | PACKAGE…]] | PACKAGE [PACKAGE]",
+		Use:   "verify [CHECKPOINT [LAYOUT | PACKAGE…]] | PACKAGE [PACKAGE] | BUNDLE",
 		Short: "Chunks = whole = golden = packages; exit 3 if not",
 		Long: `Run a checkpoint whole and cut by a layout, and compare every intermediate
 tensor: chunks must equal the whole bit for bit, the whole must be within the
@@ -59,11 +60,17 @@ from the same weights are looked for beside the directory.
 With PACKAGEs (.mlpackage or .mlmodelc), the chunks that a converter made of the
 checkpoint are compared with it: their weights, then their graphs, run op by op,
 with the model. A PACKAGE by itself is run on the calls of --inputs and held
-against another one, op by op, or against the results of --expect.`,
+against another one, op by op, or against the results of --expect.
+
+BUNDLE is a folder as an app loads it, with model_config.json: its chunks, fed
+from its own tables, are compared with the Go model that has their weights and
+the same tables, over a prompt that goes past the window. --weights names the
+checkpoint that it was made of, if weights are to be compared, too.`,
 		Example: `  simulate verify
   simulate verify gemma-4-E2B-it @3way --mode ane
   simulate verify tiny-e2b/bf16 @3way --golden golden_bf16.safetensors
   simulate verify gemma-4-E2B-it OUT/*.mlpackage
+  simulate verify OUT --weights gemma-4-E2B-it
   simulate verify new.mlpackage old.mlpackage --inputs calls.safetensors
   simulate verify chunk1.mlpackage --inputs in.safetensors \\
     --expect out.safetensors --precision fp16`,
@@ -78,6 +85,7 @@ against another one, op by op, or against the results of --expect.`,
 	cmd.Flags().StringArrayVar(&o.goldens, "golden", nil, "compare with the tensors of `FILE`; may be repeated")
 	cmd.Flags().IntVar(&o.tokens, "tokens", 0, "length of the prompt where no golden brings one (default 24)")
 	o.calls.add(cmd)
+	o.bundle.add(cmd)
 	o.limits.add(cmd)
 	cmd.Flags().StringVar(&o.summary, "summary", "", "write the page as Markdown to `FILE`, too")
 	addMemory(cmd, &o.memory)
@@ -87,8 +95,15 @@ against another one, op by op, or against the results of --expect.`,
 
 // runVerify finds out which of its forms was asked for.
 func runVerify(ctx context.Context, c *console.Console, o *verifyOptions, args []string) error {
-	first := slices.IndexFunc(args, isPackage)
+	first := slices.IndexFunc(args, coreml.IsModel)
+	isBundle := len(args) > 0 && first != 0 && bundle.Is(args[0])
 	switch {
+	case isBundle && len(args) > 1:
+		return usagef("a bundle is verified by itself: %q is too much; its checkpoint is named with --weights", args[1])
+	case isBundle:
+		return o.runBundle(ctx, c, args[0])
+	case o.bundle.given():
+		return usagef("--weights, --config and --ids are about a bundle: name its folder, which holds %s", bundle.ConfigName)
 	case first == 0:
 		return o.runProgram(ctx, c, args)
 	case o.calls.given():
@@ -106,15 +121,6 @@ func runVerify(ctx context.Context, c *console.Console, o *verifyOptions, args [
 		o.layout = args[1]
 	}
 	return o.runCheckpoint(ctx, c)
-}
-
-// isPackage reports whether an argument names a Core ML model: by its ending, or by what the folder holds.
-func isPackage(arg string) bool {
-	switch filepath.Ext(strings.TrimRight(arg, `/\`)) {
-	case ".mlpackage", ".mlmodelc":
-		return true
-	}
-	return coreml.IsModel(arg)
 }
 
 // show writes a result and says no if it is one.

@@ -10,7 +10,6 @@ import (
 	"anelab/cmd/simulate/internal/view"
 	"anelab/coreml"
 	"anelab/internal/checkpoint"
-	"anelab/internal/checkpoint/converted"
 )
 
 // runPackages proves the packages of a converter against the checkpoint that they were made of.
@@ -23,12 +22,12 @@ func (o *verifyOptions) runPackages(ctx context.Context, c *console.Console, pat
 		return err
 	}
 	defer base.Close()
-	s := &proof.PackageSubject{Checkpoint: base, Tokens: o.tokens}
+	s := &proof.PackageSubject{Config: base.Config, Checkpoint: base, Tokens: o.tokens}
 	if t := o.limits.tolerance(); t != nil {
 		s.Tolerance = *t
 	}
 	for _, p := range packages {
-		if !isPackage(p) {
+		if !coreml.IsModel(p) {
 			return usagef("%q is no package: after a checkpoint want a layout, or packages alone", p)
 		}
 		program, err := coreml.Open(p)
@@ -42,6 +41,11 @@ func (o *verifyOptions) runPackages(ctx context.Context, c *console.Console, pat
 	if err := (demand{mode: "ane", context: context, sequences: 1}).fits(base, o.memory); err != nil {
 		return err
 	}
+	return o.provePackages(ctx, c, path, s)
+}
+
+// provePackages makes the comparisons and shows them under a name.
+func (o *verifyOptions) provePackages(ctx context.Context, c *console.Console, name string, s *proof.PackageSubject) error {
 	progress := c.Progress()
 	defer progress.Done()
 	result, err := proof.RunPackages(ctx, s, func(step string) { progress.Say("%s", step) })
@@ -50,8 +54,10 @@ func (o *verifyOptions) runPackages(ctx context.Context, c *console.Console, pat
 	}
 	progress.Done()
 	warn(c, result.Warnings)
-	r := &view.Verify{Made: made(c), Checkpoint: path, Layers: base.Config.NumHiddenLayers, Layout: layoutOf(result.Plan, len(packages)), Packages: packages,
-		Results: []*proof.Result{result}}
+	r := &view.Verify{Made: made(c), Checkpoint: name, Layers: s.Config.NumHiddenLayers, Layout: layoutOf(result.Plan, len(s.Programs)), Results: []*proof.Result{result}}
+	for _, p := range s.Programs {
+		r.Packages = append(r.Packages, p.Path)
+	}
 	return o.show(c, r)
 }
 

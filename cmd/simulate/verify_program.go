@@ -15,7 +15,6 @@ import (
 	"anelab/coreml"
 	"anelab/coreml/device"
 	"anelab/coreml/interp"
-	"anelab/internal/checkpoint/converted"
 	"anelab/internal/format"
 	"anelab/parity"
 	recordedcalls "anelab/parity/recorded"
@@ -116,7 +115,7 @@ func (o *verifyOptions) checkProgramArgs(args []string) error {
 	switch {
 	case len(args) > 2:
 		return usagef("%d packages: want one, two to compare, or a checkpoint in front of the chunks of a model", len(args))
-	case len(args) == 2 && !isPackage(args[1]):
+	case len(args) == 2 && !coreml.IsModel(args[1]):
 		return usagef("%q is no package: compare a package with another one", args[1])
 	case f.inputs == "":
 		return usagef("a package is run on calls: name a file with --inputs")

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -83,6 +84,18 @@ func (b *Bundle) belongs(c *Chunk) error {
 		return err
 	}
 	return c.checkWidths(b.Config)
+}
+
+// PrefillPaths are those of the chunks of a batched prefill, if the folder has all of a set: files that apps load beside those of a
+// layout (spec forward.md §4.9).
+func (b *Bundle) PrefillPaths() (paths []string) {
+	for i := 1; ; i++ {
+		path := chunkPath(b.Path, fmt.Sprintf("prefill_chunk%d", i))
+		if path == "" {
+			return paths
+		}
+		paths = append(paths, path)
+	}
 }
 
 // NewChain starts a sequence with the bundle's own tables.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"anelab/gemma4"
 	"anelab/internal/format"
 )
 
@@ -96,6 +97,35 @@ func parseConfig(path string, text []byte) (*Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// everyFullLayer is the distance of full layers where a config does not list the types: what apps assume, right for E2B alone.
+const everyFullLayer = 5
+
+// The rotary embedding of every Gemma 4 (spec forward.md §1.1); bundles hold tables of it instead.
+var gemmaRope = map[string]gemma4.RopeParameters{
+	"sliding_attention": {RopeType: "default", RopeTheta: 10_000},
+	"full_attention":    {RopeType: "proportional", RopeTheta: 1_000_000, PartialRotaryFactor: 0.25},
+}
+
+// Model is the model that the config describes. The widths of the feed-forward parts, which it does not tell, are the caller's: one
+// for each layer.
+func (c *Config) Model(ffn []int) gemma4.Config {
+	m := gemma4.Config{
+		HiddenSize: c.HiddenSize, IntermediateSize: ffn, NumHiddenLayers: c.NumHiddenLayers, LayerTypes: c.LayerTypes,
+		NumAttentionHeads: c.NumAttentionHeads, NumKeyValueHeads: c.NumKeyValueHeads, HeadDim: c.HeadDim, GlobalHeadDim: c.GlobalHeadDim,
+		NumKVSharedLayers: c.NumKVSharedLayers, SlidingWindow: c.SlidingWindow, HiddenSizePerLayer: c.PerLayerDim,
+		VocabSize: c.VocabSize, VocabSizePerLayerInput: c.VocabSize, RMSNormEps: c.RMSNormEps, FinalLogitSoftcapping: c.FinalLogitSoftcap,
+		RopeParameters: gemmaRope, BOSTokenID: c.BOSTokenID, EOSTokenID: gemma4.IntList(c.EOSTokenID),
+	}
+	for i := 0; len(c.LayerTypes) == 0 && i < c.NumHiddenLayers; i++ {
+		kind := gemma4.Sliding
+		if (i+1)%everyFullLayer == 0 {
+			kind = gemma4.Full
+		}
+		m.LayerTypes = append(m.LayerTypes, kind.String()+"_attention")
+	}
+	return m
 }
 
 // Is reports whether path is the folder of a bundle.

@@ -46,10 +46,17 @@ func openSized(dir mapped.Folder, name string, size int64, what string) (*mapped
 
 // row fills x with a scaled row (spec forward.md §6.1): the scale is folded in float32, the product rounded once to fp16.
 func (t *table) row(x []float32, i int) {
-	scale := half.F16ToF32(binary.LittleEndian.Uint16(t.scales.Data[2*i:]))
-	scale = scale / 127 * t.factor
+	t.scaled(x, i, t.factor)
+	for j, v := range x {
+		x[j] = half.RoundF16(v)
+	}
+}
+
+// scaled fills x with row i times a factor.
+func (t *table) scaled(x []float32, i int, factor float32) {
+	scale := half.F16ToF32(binary.LittleEndian.Uint16(t.scales.Data[2*i:])) / 127 * factor
 	for j, q := range t.cells.Data[i*t.cols : (i+1)*t.cols] {
-		x[j] = half.RoundF16(float32(int8(q)) * scale)
+		x[j] = float32(int8(q)) * scale
 	}
 }
 

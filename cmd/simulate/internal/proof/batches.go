@@ -10,37 +10,38 @@ import (
 	"anelab/parity"
 )
 
-// batches compares the functions that take several tokens at once. Those with states depend on what calls before have left there, and
-// are not run.
+// batches compares the functions that take several tokens at once.
 func (p *packageProver) batches() error {
-	for _, f := range p.src.Chunks[0].Program.Functions {
+	for _, f := range p.src.Chunks[0].Functions {
 		n := coreml.Tokens(f)
 		if n < 2 {
 			continue
 		}
-		if len(f.States()) > 0 || f.Input("ring_pos") != nil {
-			p.result.Warnings = append(p.result.Warnings, f.Name+" takes several tokens and keeps states: it was not run")
-			continue
-		}
 		p.progress(f.Name + " against whole")
-		var err error
-		if f.Input("causal_mask") != nil {
-			err = p.prefill(f.Name, n)
-		} else {
-			err = p.verify(f, n)
-		}
-		if err != nil {
+		if err := p.several(f, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// several compares a function of n tokens in the way of its kind.
+func (p *packageProver) several(f *mil.Function, n int) error {
+	switch {
+	case f.Input("causal_mask") != nil:
+		return p.prefill(f.Name, n)
+	case !p.decodes():
+		p.result.Warnings = append(p.result.Warnings, f.Name+" goes on where other calls have stopped, and these packages have no function that takes one token: it was not run")
+		return nil
+	case coreml.Writes(f) == coreml.InStates:
+		return p.block(f, n)
+	}
+	return p.verify(f, n)
+}
+
 // batchCase is tokens in calls of so many.
 func (p *packageProver) batchCase(tokens, batch int) parity.Case {
-	s := *p.subject
-	s.Tokens = tokens
-	c := s.madeUp()
+	c := madeUp(tokens, p.src.Config.VocabSize)
 	c.Follow, c.Batch = nil, batch
 	return c
 }
@@ -85,7 +86,7 @@ func (p *packageProver) withoutWindows(function string, batch parity.PackageBatc
 			policies[i] = attention.Full{}
 		}
 	}
-	model, err := gemma4.Load(p.src.Config, p.src, p.src.Arithmetic(0), gemma4.Options{Policies: policies})
+	model, err := p.modelWith(policies)
 	if err != nil {
 		return err
 	}
@@ -101,28 +102,60 @@ func (p *packageProver) withoutWindows(function string, batch parity.PackageBatc
 // verify compares drafts behind decode steps: where the window is not full yet, and, if the function keeps whole windows, where it is.
 // Where rows are shifted in, the first ones lose positions that decode would see (spec forward.md §4.10), so there is nothing to equal.
 func (p *packageProver) verify(f *mil.Function, k int) error {
-	before, err := p.graphs("")
-	if err != nil {
-		return err
-	}
-	drafts, err := p.graphs(f.Name)
-	if err != nil {
-		return err
-	}
-	for i := range before.Chunks {
-		before.Chunks[i].Taps = nil
-	}
-	batch, window := parity.PackageBatch{Packages: drafts, Rows: k, Before: before}, p.src.Config.SlidingWindow
-	c := p.asked(f.Name, "whole")
+	window := p.src.Config.SlidingWindow
 	starts := []int{max(window-k, 0) / k * k}
-	if full := (window + k - 1) / k * k; wholeWindow(f, window, k) && full+k <= p.plan.Context {
-		starts = append(starts, full)
+	if wholeWindow(f, window, k) {
+		starts = append(starts, (window+k-1)/k*k)
 	}
+	return p.behindSteps(f, k, starts, 0)
+}
+
+// followers are the steps behind a block that are looked at.
+const followers = 2
+
+// block compares a block of a prompt whose rows go into states, and the steps behind it, which read them: at the start, up to the end
+// of the ring, and behind it if the function keeps whole windows. In upstream's form every row sees all of a full ring, those behind it
+// included (spec forward.md §4.11): what it makes of that is no answer of the model.
+func (p *packageProver) block(f *mil.Function, k int) error {
+	window := p.src.Config.SlidingWindow
+	var starts []int
+	whole := wholeWindow(f, window, k)
+	for start := 0; start+k <= p.plan.Context; start += k {
+		first, last := start == 0, start+k <= window && start+2*k > window
+		fits := start%window+k <= window
+		if fits && (first || last || whole && start >= window) {
+			starts = append(starts, start)
+		}
+		if start >= window && fits {
+			break
+		}
+	}
+	if len(starts) == 0 {
+		p.result.Warnings = append(p.result.Warnings, fmt.Sprintf("%s writes %d rows into a ring of %d: it was not run", f.Name, k, window))
+		return nil
+	}
+	if !whole {
+		p.result.Warnings = append(p.result.Warnings, fmt.Sprintf("%s was compared up to position %d: behind it its rows see those that follow them, which decode steps do not", f.Name, window))
+	}
+	return p.behindSteps(f, k, starts, followers)
+}
+
+// behindSteps compares calls of k tokens behind so many decode steps, and those that follow.
+func (p *packageProver) behindSteps(f *mil.Function, k int, starts []int, follow int) error {
+	several, err := p.graphs(f.Name)
+	if err != nil {
+		return err
+	}
+	batch := parity.PackageBatch{Packages: several, Rows: k, Decode: p.src.Chunks[0].Function.Name}
+	c := p.asked(f.Name, "whole")
 	for _, start := range starts {
 		if start+k > p.plan.Context {
 			continue
 		}
-		if err := p.compare(&c, batch, parity.Reference{Model: p.model}, p.batchCase(start+k, k)); err != nil {
+		all := p.batchCase(start+k+min(follow, p.plan.Context-start-k), k)
+		all.Prompt, all.Follow = all.Prompt[:start+k], all.Prompt[start+k:]
+		all.Name = fmt.Sprintf("T%d", start+k)
+		if err := p.compare(&c, batch, parity.Reference{Model: p.model}, all); err != nil {
 			return err
 		}
 	}

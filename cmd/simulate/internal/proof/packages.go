@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"anelab/attention"
 	"anelab/chunking"
 	"anelab/chunking/run"
 	"anelab/coreml"
+	"anelab/coreml/bundle"
 	"anelab/coreml/device"
 	"anelab/coreml/interp"
 	"anelab/gemma4"
@@ -17,12 +19,24 @@ import (
 	"anelab/parity"
 )
 
-// PackageSubject is converted packages that are put to the proof against the checkpoint they were made of.
+// PackageSubject is converted packages that are put to the proof against the checkpoint they were made of, or, with the tables of
+// their bundle, by themselves.
 type PackageSubject struct {
-	Checkpoint *checkpoint.Checkpoint
+	Config     gemma4.Config
+	Checkpoint *checkpoint.Checkpoint // nil if it is not at hand: weights are not compared
+	Tables     *bundle.Tables         // of a bundle: rows of both sides; nil takes the checkpoint's
 	Programs   []*coreml.Model
+	IDs        []int            // the prompt; nil for one that is made up
 	Tokens     int              // length of a made-up prompt; 0 = a default
 	Tolerance  parity.Tolerance // of packages against the model with their weights; zero = equality
+}
+
+// tables are what tokens are looked up in.
+func (s *PackageSubject) tables() gemma4.Source {
+	if s.Tables != nil {
+		return s.Tables
+	}
+	return s.Checkpoint
 }
 
 // RunPackages makes all comparisons of a chain of packages: its weights with the checkpoint's, the Go model with those weights in
@@ -39,21 +53,11 @@ func RunPackages(ctx context.Context, s *PackageSubject, progress func(step stri
 		}
 	}
 	for _, chain := range converted.Chains(s.Programs) {
-		src, err := converted.New(s.Checkpoint.Config, s.Checkpoint, chain...)
+		src, err := converted.New(s.Config, s.tables(), chain...)
 		if err != nil {
 			return nil, err
 		}
-		progress("weights against the checkpoint")
-		w, err := compareWeights(ctx, src, s.Checkpoint)
-		if err != nil {
-			return nil, err
-		}
-		r.Weights = append(r.Weights, w)
-		p, err := newPackageProver(ctx, s, src, r)
-		if err != nil {
-			return nil, err
-		}
-		p.progress = progress
+		p := &packageProver{prover: &prover{ctx: ctx, subject: &Subject{Mode: r.Mode}, progress: progress, result: r}, PackageSubject: s, src: src, programs: map[string]*interp.Model{}}
 		if err := p.run(); err != nil {
 			return nil, err
 		}
@@ -64,34 +68,90 @@ func RunPackages(ctx context.Context, s *PackageSubject, progress func(step stri
 // packageProver is one chain under way.
 type packageProver struct {
 	*prover
-	src       *converted.Source
-	tolerance parity.Tolerance
-	weights   *Weights
-	programs  map[string]*interp.Model // by path: functions of a package share their weights
+	*PackageSubject
+	src      *converted.Source
+	weights  *Weights                 // nil without a checkpoint
+	programs map[string]*interp.Model // by path: functions of a package share their weights
 }
 
-func newPackageProver(ctx context.Context, s *PackageSubject, src *converted.Source, r *Result) (*packageProver, error) {
-	plan, err := planOf(src)
+// run compares the weights, then what the chain's functions compute: decode chunks first, if it has any.
+func (p *packageProver) run() error {
+	if err := p.compareWeights(); err != nil {
+		return err
+	}
+	if err := p.load(); err != nil {
+		return err
+	}
+	if p.decodes() {
+		if err := p.decode(); err != nil {
+			return err
+		}
+	}
+	return p.batches()
+}
+
+// decodes reports whether the chain has a function that takes one token.
+func (p *packageProver) decodes() bool { return coreml.Tokens(p.src.Chunks[0].Function) == 1 }
+
+func (p *packageProver) compareWeights() (err error) {
+	if p.Checkpoint == nil {
+		return nil
+	}
+	p.progress("weights against the checkpoint")
+	if p.weights, err = compareWeights(p.ctx, p.src, p.Checkpoint); err == nil {
+		p.result.Weights = append(p.result.Weights, p.weights)
+	}
+	return err
+}
+
+// load makes the model of the packages' weights, cut as they are.
+func (p *packageProver) load() (err error) {
+	if p.plan, err = planOf(p.src); err != nil {
+		return err
+	}
+	policies, err := p.plan.Layout.Policies(p.plan.Model)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	policies, err := plan.Layout.Policies(plan.Model)
-	if err != nil {
-		return nil, err
+	if p.model, err = p.modelWith(policies); err != nil {
+		return err
 	}
-	model, err := gemma4.Load(src.Config, src, src.Arithmetic(0), gemma4.Options{Policies: policies})
-	if err != nil {
-		return nil, err
+	if p.result.Plan == nil {
+		p.result.Plan = p.plan
 	}
-	if r.Plan == nil {
-		r.Plan = plan
+	for _, w := range p.model.Warnings {
+		p.result.Warnings = append(p.result.Warnings, w.Error())
 	}
-	for _, w := range model.Warnings {
-		r.Warnings = append(r.Warnings, w.Error())
+	return nil
+}
+
+// modelWith is the Go model with the packages' weights and the host's rows.
+func (p *packageProver) modelWith(policies map[int]attention.Policy) (*gemma4.Model, error) {
+	o := gemma4.Options{Policies: policies}
+	if p.Tables != nil {
+		o.Rows = p.Tables
 	}
-	subject := &Subject{Checkpoint: s.Checkpoint, Mode: r.Mode, Tokens: s.Tokens}
-	p := &prover{ctx: ctx, subject: subject, model: model, plan: plan, result: r}
-	return &packageProver{prover: p, src: src, tolerance: s.Tolerance, weights: r.Weights[len(r.Weights)-1], programs: map[string]*interp.Model{}}, nil
+	return gemma4.Load(p.src.Config, p.src, p.src.Arithmetic(0), o)
+}
+
+// pastWindow is how far a made-up prompt goes on behind the window of a bundle's model.
+const pastWindow = 8
+
+// steps are the case that is decoded token by token: as much of the prompt as the packages have positions for.
+func (p *packageProver) steps() parity.Case {
+	c := parity.Case{Prompt: p.IDs, Batch: 1}
+	if c.Prompt == nil {
+		n := p.Tokens
+		if n == 0 && p.Tables != nil {
+			n = max(madeUpTokens, p.src.Config.SlidingWindow+pastWindow)
+		}
+		c = madeUp(n, p.src.Config.VocabSize)
+		c.Batch = 1
+	}
+	if c.Name = fmt.Sprintf("T%d", len(c.Prompt)); p.plan.Context > 0 {
+		c = cut(c, p.plan.Context)
+	}
+	return c
 }
 
 // cut shortens a case to the positions that packages were built for.
@@ -131,22 +191,9 @@ func planOf(src *converted.Source) (*chunking.Plan, error) {
 	return l.Plan(m)
 }
 
-// run compares what the chain's functions compute: decode chunks first, if it has any.
-func (p *packageProver) run() error {
-	if coreml.Tokens(p.src.Chunks[0].Function) == 1 {
-		if err := p.decode(); err != nil {
-			return err
-		}
-	}
-	return p.batches()
-}
-
 // decode compares token by token.
 func (p *packageProver) decode() error {
-	steps := p.subject.madeUp()
-	if steps.Batch = 1; p.plan.Context > 0 {
-		steps = cut(steps, p.plan.Context)
-	}
+	steps := p.steps()
 	chunks := Comparison{Got: "chunks", Want: "whole", Exact: true}
 	p.progress("chunks against whole, " + steps.Name)
 	whole := parity.Reference{Model: p.model}
@@ -167,7 +214,7 @@ func (p *packageProver) decode() error {
 	if err := p.onDevice(graphs, steps); err != nil {
 		return err
 	}
-	if !p.weights.Compressed() {
+	if p.weights == nil || !p.weights.Compressed() {
 		return nil
 	}
 	return p.cost(whole, steps)
@@ -175,7 +222,7 @@ func (p *packageProver) decode() error {
 
 // asked is a comparison with the tolerance that was asked for.
 func (p *packageProver) asked(got, want string) Comparison {
-	return Comparison{Got: got, Want: want, Exact: p.tolerance == parity.Tolerance{}, Target: Target{Tolerances: parity.Tolerances{Default: p.tolerance}}}
+	return Comparison{Got: got, Want: want, Exact: p.Tolerance == parity.Tolerance{}, Target: Target{Tolerances: parity.Tolerances{Default: p.Tolerance}}}
 }
 
 // deviceTolerance is what a device may differ by from fp16 with wide sums (spec coreml.md §4, fp16 semantics).
@@ -206,11 +253,15 @@ func (p *packageProver) onDevice(graphs parity.Packages, steps parity.Case) erro
 
 // graphs are one function of the packages, run by the interpreter; "" is the decode function.
 func (p *packageProver) graphs(function string) (parity.Packages, error) {
-	b := parity.Packages{Label: "packages", Host: p.model}
-	var err error
-	if b.Windows, err = p.windows(); err != nil {
+	b := parity.Packages{Label: "packages", Model: p.model}
+	if p.Tables != nil {
+		b.Tables = p.Tables
+	}
+	windows, err := p.windows()
+	if err != nil {
 		return b, err
 	}
+	b.Windows = &windows
 	for _, c := range p.src.Chunks {
 		if function != "" {
 			if c, err = c.In(function); err != nil {
@@ -263,7 +314,7 @@ func graphOf(c converted.Chunk, m *interp.Model) parity.PackageChunk {
 // cost measures how far compressed weights take the model from the checkpoint's, for information.
 func (p *packageProver) cost(compressed parity.Backend, steps parity.Case) error {
 	p.progress("what compression costs, " + steps.Name)
-	dense, err := gemma4.Load(p.src.Config, p.subject.Checkpoint, arith.NewANE(p.src.Choices.Rules, 0), gemma4.Options{})
+	dense, err := gemma4.Load(p.src.Config, p.Checkpoint, arith.NewANE(p.src.Choices.Rules, 0), gemma4.Options{})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (s *Subject) jobs() []job {
 		}
 	}
 	if len(all) == 0 {
-		all = append(all, newJob(s.madeUp(), nil, nil))
+		all = append(all, newJob(madeUp(s.Tokens, s.Checkpoint.Config.VocabSize), nil, nil))
 	}
 	return all
 }
@@ -76,15 +76,14 @@ const (
 	madeUpFollow = 5
 )
 
-// madeUp is a prompt of tokens that are far apart, the same in every run.
-func (s *Subject) madeUp() parity.Case {
-	n := s.Tokens
+// madeUp is a prompt of tokens that are far apart, the same in every run; n = 0 takes a default.
+func madeUp(n, vocabulary int) parity.Case {
 	if n == 0 {
 		n = madeUpTokens
 	}
 	ids := make([]int, n+madeUpFollow)
 	for i := range ids {
-		ids[i] = (i*7919 + 13) % s.Checkpoint.Config.VocabSize
+		ids[i] = (i*7919 + 13) % vocabulary
 	}
 	return parity.Case{Name: fmt.Sprintf("T%d", n), Prompt: ids[:n], Follow: ids[n:]}
 }
