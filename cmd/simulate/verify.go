@@ -46,7 +46,7 @@ const verifyLayout = "@4way"
 func newVerifyCmd(c *console.Console) *cobra.Command {
 	o := &verifyOptions{}
 	cmd := &cobra.Command{
-		Use:   "verify [CHECKPOINT [LAYOUT | PACKAGE…]] | PACKAGE [PACKAGE] | BUNDLE",
+		Use:   "verify [CHECKPOINT [LAYOUT|PACKAGE…] | PACKAGE… | BUNDLE]",
 		Short: "Chunks = whole = golden = packages; exit 3 if not",
 		Long: `Run a checkpoint whole and cut by a layout, and compare every intermediate
 tensor: chunks must equal the whole bit for bit, the whole must be within the
