@@ -214,17 +214,11 @@ func TestOtherModesPartPastTheWindow(t *testing.T) {
 		t.Logf("%s, %s: %v of %v rows differ", mode, drafter, c.Differ, c.Rows)
 		return c
 	}
-	sum := func(x []int) (n int) {
-		for _, v := range x {
-			n += v
-		}
-		return n
-	}
 	clean := count(Clean, "mostly wrong")
-	require.Zero(t, sum(clean.Differ))
+	require.Zero(t, total(clean.Differ))
 	shifted, contaminated := count(Shifted, "mostly wrong"), count(Contaminated, "mostly wrong")
-	require.Positive(t, sum(shifted.Differ))
-	require.Greater(t, sum(contaminated.Differ)*sum(shifted.Rows), sum(shifted.Differ)*sum(contaminated.Rows), "rejected rows in the windows do more harm")
+	require.Positive(t, total(shifted.Differ))
+	require.Greater(t, total(contaminated.Differ)*total(shifted.Rows), total(shifted.Differ)*total(contaminated.Rows), "rejected rows in the windows do more harm")
 
 	// A prompt is taken in the same way, whatever verify call came before it.
 	again := s.chunked(t, Shifted)
@@ -244,6 +238,13 @@ func TestOtherModesPartPastTheWindow(t *testing.T) {
 		require.Equal(t, runs[0], runs[1], "nothing drafted, nothing written")
 		require.Equal(t, s.greedy(t, prompt, 20), runs[0])
 	}
+}
+
+func total(counts []int) (n int) {
+	for _, v := range counts {
+		n += v
+	}
+	return n
 }
 
 // silent never drafts.
@@ -319,7 +320,7 @@ func TestRecallModel(t *testing.T) {
 	require.NoError(t, err)
 	s := load(t, c.Config, c, "f32", "@4way", 224)
 	profiles := map[string]*Profile{"lookup": {}, "suffix": {}}
-	counts := map[Mode]*Counts{Shifted: {}, Contaminated: {}}
+	counts := map[Mode]*Counts{Clean: {}, Shifted: {}, Contaminated: {}}
 	const n, length = 48, 128
 	for _, q := range set.Sequences[:2] {
 		prompt := q.Tokens[:length]
@@ -332,9 +333,12 @@ func TestRecallModel(t *testing.T) {
 		}
 		for mode, all := range counts {
 			w := Watch(s.chunked(t, mode), s.whole(t))
-			_, err := Decode(background, w, NewLookup(3), prompt, Length{n, 3})
+			r, err := Decode(background, w, NewLookup(3), prompt, Length{n, 3})
 			require.NoError(t, err)
 			all.Add(w.Counts)
+			if mode == Clean {
+				require.Equal(t, want, r.Tokens, "in chunks")
+			}
 		}
 	}
 	for name, p := range profiles {
@@ -344,6 +348,8 @@ func TestRecallModel(t *testing.T) {
 	for mode, c := range counts {
 		t.Logf("%s: %v of %v rows differ", mode, c.Differ, c.Rows)
 	}
+	require.Zero(t, total(counts[Clean].Differ))
+	require.Greater(t, total(counts[Contaminated].Differ), total(counts[Shifted].Differ))
 }
 
 func ExampleDecode() {
