@@ -283,6 +283,14 @@ func TestInstrumentsTable(t *testing.T) { // hand
 	require.InDelta(t, 10.9e-3, find(t, s, "3").Seconds, 1e-9)
 	_, err = Read("t.tsv", []byte(strings.Replace(table, "40.00 ms", "long", 1)), phone)
 	require.ErrorContains(t, err, `t.tsv:2: duration: "long"`)
+	// Two layouts in one export; loads are no calls; chunk 12 is not chunk 1.
+	_, err = Read("t.tsv", []byte(table+"00:10\t6.50 ms\tchunk2\tPrediction\n"), phone)
+	require.ErrorContains(t, err, `t.tsv:48: program: "chunk2" after "chunk2_3way", want the calls of one layout; export each session by itself`)
+	loads, err := Read("t.tsv", []byte(table+strings.Repeat("00:10\t900.00 ms\tchunk1\tLoad\n", 40)), phone)
+	require.NoError(t, err)
+	require.InDelta(t, 5.6e-3, find(t, loads, "1").Seconds, 1e-9)
+	_, err = Read("t.tsv", []byte(table+strings.Repeat("00:10\t9.00 ms\tchunk12\tPrediction\n", 15)), phone)
+	require.ErrorContains(t, err, "programs of 12 chunks")
 	_, err = Read("t.csv", []byte("Start,Duration,Weather\n1,2 ms,rain\n"), phone)
 	require.ErrorContains(t, err, "a column that names the program")
 }

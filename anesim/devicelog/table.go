@@ -16,8 +16,11 @@ var durationRE = regexp.MustCompile(`^([0-9][0-9,]*(?:\.[0-9]+)?)\s*(ns|µs|μs|
 
 var durationUnits = map[string]float64{"ns": 1e-9, "µs": 1e-6, "μs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1}
 
-// tableChunk finds the number of a chunk in the name of a program: "chunk2_3way", "Prediction chunk_3".
-var tableChunk = regexp.MustCompile(`(?i)chunk_?([1-9])`)
+// tableChunk finds a program and the number of its chunk: "chunk2_3way", "Prediction chunk_3".
+var tableChunk = regexp.MustCompile(`(?i)chunk_?([1-9][0-9]?)[a-z0-9_]*`)
+
+// loading tells intervals of loads from those of calls: the same table may have both.
+var loading = regexp.MustCompile(`(?i)\b(load|unload|compil)`)
 
 // nameColumns may hold the name of the program, the likeliest first.
 var nameColumns = []string{"model", "model name", "label", "name", "event", "operation"}
@@ -66,21 +69,42 @@ func readTable(path string, data []byte, c Context) (Session, error) {
 		return Session{}, &format.Error{Path: path + ":1", Field: "header", Got: strings.Join(columns, ", "), Want: "a column that names the program: " + strings.Join(nameColumns, ", ")}
 	}
 	s := Session{Format: FormatInstruments, Lines: len(records) - 1}
-	calls := map[int][]float64{} // ms, by chunk number
+	t := intervals{calls: map[int][]float64{}, programs: map[int]string{}}
 	for i, r := range records[1:] {
-		if max(duration, name) >= len(r) || tableChunk.FindStringSubmatch(r[name]) == nil {
+		if max(duration, name) >= len(r) || tableChunk.FindString(r[name]) == "" || loading.MatchString(strings.Join(r, " ")) {
 			s.Skipped++
 			continue
 		}
-		ms, ok := milliseconds(r[duration])
-		if !ok {
-			return Session{}, &format.Error{Path: fmt.Sprintf("%s:%d", path, i+2), Field: "duration", Got: strconv.Quote(r[duration]), Want: "a number with ns, µs, ms or s"}
+		if fault := t.add(r[name], r[duration]); fault != nil {
+			fault.Path = fmt.Sprintf("%s:%d", path, i+2)
+			return Session{}, fault
 		}
-		k, _ := strconv.Atoi(tableChunk.FindStringSubmatch(r[name])[1])
-		calls[k] = append(calls[k], ms)
 	}
-	err = tableRows(&s, path, calls, c) // before the return: it adds rows to s
+	err = tableRows(&s, path, t.calls, c) // before the return: it adds rows to s
 	return s, err
+}
+
+// intervals are the calls of a table, by chunk number.
+type intervals struct {
+	calls    map[int][]float64 // ms
+	programs map[int]string    // that were timed
+}
+
+// add files one interval. Two programs of one number are chunks of two layouts: a median over both would be the time of neither.
+func (t *intervals) add(name, duration string) *format.Error {
+	ms, ok := milliseconds(duration)
+	if !ok {
+		return &format.Error{Field: "duration", Got: strconv.Quote(duration), Want: "a number with ns, µs, ms or s"}
+	}
+	m := tableChunk.FindStringSubmatch(name)
+	program := strings.ToLower(m[0])
+	k, _ := strconv.Atoi(m[1])
+	if before, seen := t.programs[k]; seen && before != program {
+		return &format.Error{Field: "program", Got: strconv.Quote(program) + " after " + strconv.Quote(before), Want: "the calls of one layout", Fix: "export each session by itself"}
+	}
+	t.programs[k] = program
+	t.calls[k] = append(t.calls[k], ms)
+	return nil
 }
 
 // Thousands have commas in exported tables: "12,200.00 µs".

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -132,6 +135,9 @@ func (o *sweepOptions) extend(ctx context.Context, c *console.Console, s *subjec
 	if err != nil {
 		return err
 	}
+	if err := beginsWithRecord(o.resume); err != nil {
+		return err
+	}
 	out, err := c.Extend(o.resume)
 	if err != nil {
 		return usagef("--resume %s: %w", o.resume, reason(err))
@@ -152,6 +158,30 @@ func (o *sweepOptions) extend(ctx context.Context, c *console.Console, s *subjec
 		err = closed
 	}
 	return err
+}
+
+// recordStart is how every record begins.
+const recordStart = `{"format_version":`
+
+// beginsWithRecord refuses a file that is none of ours, before its last line is taken for a record that was cut off.
+func beginsWithRecord(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return usagef("--resume %s: %w", path, reason(err))
+	}
+	defer f.Close()
+	head := make([]byte, len(recordStart))
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return usagef("--resume %s: %w", path, reason(err))
+	}
+	if !strings.HasPrefix(recordStart, string(head[:n])) {
+		return &format.Error{Path: path + ":1", Want: "a record of simulate sweep --format jsonl", Fix: "the file was left as it is"}
+	}
+	return nil
 }
 
 // extension holds candidates against the records that are there, and writes those that are not.
