@@ -184,7 +184,7 @@ func (c *chain) recorded(t *testing.T, f *recorded.File, cs recorded.Case, chunk
 	require.NoError(t, err)
 	fn := chunk.Program.Function(cs.Function)
 	require.NotNil(t, fn, cs.Function)
-	call := &recordedCall{in: in.Inputs, states: in.State, kind: run.Decode, tokens: coreml.Tokens(fn), window: c.base.Config.SlidingWindow}
+	call := &recordedCall{in: in.Inputs, states: in.State, kind: run.Decode, tokens: coreml.Tokens(fn), window: c.base.Config.SlidingWindow, lo: chunk.Lo}
 	mask := in.Inputs["causal_mask_full"]
 	switch {
 	case in.Inputs["causal_mask"] != nil:

@@ -23,6 +23,7 @@ type recordedCall struct {
 	kind   run.Kind
 	tokens int
 	pos    int // of the first token
+	lo     int // first layer of the chunk
 	window int // W
 	ring   bool
 }
@@ -151,28 +152,46 @@ func behind(x *interp.Tensor, k int) *run.Tensor {
 	return ported(moved(x, x.Shape[2]+k, func(row int) int { return row + k }))
 }
 
-// cache is the keys or values of a state, where entry 2i is the keys and 2i+1 the values of owner i (spec forward.md §4.11).
-func (c *recordedCall) cache(p chunking.Port) *run.Tensor {
-	side, name, windowed := 0, "kv_cache_full", strings.Contains(p.Name, "sliding")
+// kept says where a state holds slot i of a cache port: keys of owner n in entry 2n, values in 2n+1. Owners are counted by kind of
+// layer, all together where there is one state for both (spec forward.md §4.11). Windows are the first rows of an entry.
+func (c *recordedCall) kept(p chunking.Port, i int) (state string, entry int) {
+	side, name := 0, "kv_cache_full"
 	if p.Name[0] == 'V' {
 		side = 1
 	}
-	if windowed {
+	if strings.Contains(p.Name, "sliding") {
 		name = "kv_cache_sliding"
 	}
-	state := c.states[name]
-	if state == nil {
-		return zeros(p.Shape) // an unused slot
+	if c.states[unified] != nil && i < len(p.Layers) {
+		return unified, 2*(p.Layers[i]-c.lo) + side
 	}
-	half := interp.NewTensor(state.DType, state.Shape[0]/2, state.Shape[1], state.Shape[2], state.Shape[3])
-	n := len(state.Floats) / state.Shape[0]
-	for i := range half.Shape[0] {
-		copy(half.Floats[i*n:(i+1)*n], state.Floats[(2*i+side)*n:])
+	return name, 2*i + side
+}
+
+const unified = "kv_cache_unified"
+
+// entryRows are the first rows of an entry [K, S, d] of a state, by head.
+func entryRows(state *interp.Tensor, entry, head, rows int) []float32 {
+	s, d := state.Shape[2], state.Shape[3]
+	return state.Floats[(entry*state.Shape[1]+head)*s*d:][:rows*d]
+}
+
+// cache is the keys or values of a state as a port has them.
+func (c *recordedCall) cache(p chunking.Port) *run.Tensor {
+	x := interp.NewTensor(mil.Float16, p.Shape...)
+	for i := range p.Shape[0] {
+		name, entry := c.kept(p, i)
+		if c.states[name] == nil {
+			continue // an unused slot
+		}
+		for head := range p.Shape[1] {
+			copy(entryRows(x, i, head, p.Shape[2]), entryRows(c.states[name], entry, head, p.Shape[2]))
+		}
 	}
-	if windowed {
-		half = turned(half, c.pos)
+	if strings.Contains(p.Name, "sliding") {
+		x = turned(x, c.pos)
 	}
-	return ported(half)
+	return ported(x)
 }
 
 // outputs names results as the recorded chunk does.
@@ -183,7 +202,7 @@ func (c *recordedCall) outputs(ports []chunking.Port, out run.Ports) map[string]
 		x := plain(out[p.Name])
 		switch {
 		case p.Role == chunking.RoleCache && c.ring:
-			c.intoState(got, p.Name, x)
+			c.intoState(got, p, x)
 			continue
 		case strings.HasPrefix(p.Name, "kv13") && c.kind == run.Verify:
 			w := x.Shape[2] - c.tokens
@@ -199,23 +218,36 @@ func (c *recordedCall) outputs(ports []chunking.Port, out run.Ports) map[string]
 	return got
 }
 
-// intoState files an updated cache in the state that it belongs to.
-func (c *recordedCall) intoState(got map[string]*interp.Tensor, port string, x *interp.Tensor) {
-	name, side := "kv_cache_full", 0
-	if strings.Contains(port, "sliding") {
-		name, x = "kv_cache_sliding", ringed(x, c.pos+1)
+// intoState files an updated cache in the state that it belongs to. What no row was ever written to stays as it was.
+func (c *recordedCall) intoState(got map[string]*interp.Tensor, p chunking.Port, x *interp.Tensor) {
+	if strings.Contains(p.Name, "sliding") {
+		x = ringed(x, c.pos+1)
 	}
-	if port[0] == 'V' {
-		side = 1
-	}
-	if c.states[name] == nil {
-		return
-	}
-	if got[name] == nil {
-		got[name] = interp.NewTensor(mil.Float16, c.states[name].Shape...)
-	}
-	n := len(x.Floats) / x.Shape[0]
 	for i := range x.Shape[0] {
-		copy(got[name].Floats[(2*i+side)*n:][:n], x.Floats[i*n:(i+1)*n])
+		name, entry := c.kept(p, i)
+		if c.states[name] == nil {
+			continue
+		}
+		if got[name] == nil {
+			got[name] = c.states[name].Clone()
+		}
+		for head := range x.Shape[1] {
+			copy(entryRows(got[name], entry, head, x.Shape[2]), entryRows(x, i, head, x.Shape[2]))
+		}
 	}
+}
+
+// hand: a chunk of layers 3 (sliding), 4 (full), 5 (sliding), W = 2, C = 3, one column: entries are K3 V3 K4 V4 K5 V5, and windows
+// their first two rows. At position 3 the ring holds position 2 in row 0; the next row goes into row 1.
+func TestUnifiedState(t *testing.T) {
+	state := interp.F16([]float32{30, 31, 0, 32, 33, 0, 40, 41, 42, 43, 44, 45, 50, 51, 0, 52, 53, 0}, 6, 1, 3, 1)
+	c := &recordedCall{states: interp.State{unified: state}, pos: 3, lo: 3}
+	sliding := chunking.Port{Name: "V_sliding_in", Shape: []int{2, 1, 2, 1}, Layers: []int{3, 5}}
+	require.Equal(t, []float32{33, 32, 53, 52}, c.cache(sliding).Data, "oldest first: position 1, then position 2")
+	full := chunking.Port{Name: "K_full_in", Shape: []int{1, 1, 3, 1}, Layers: []int{4}}
+	require.Equal(t, []float32{40, 41, 42}, c.cache(full).Data)
+
+	got := map[string]*interp.Tensor{}
+	c.intoState(got, sliding, interp.F16([]float32{32, 7, 52, 8}, 2, 1, 2, 1))
+	require.Equal(t, []float32{30, 31, 0, 32, 7, 0, 40, 41, 42, 43, 44, 45, 50, 51, 0, 52, 8, 0}, got[unified].Floats)
 }
