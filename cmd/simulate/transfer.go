@@ -86,7 +86,7 @@ func (o *transferOptions) transfer(c *console.Console, source *anesim.Device, s 
 	if len(s.Measurements) == 0 && len(s.Calls) > 0 {
 		t, calls, err = o.streams(c, source, s.Calls)
 	} else {
-		t, calls, err = o.chunks(source, s.Measurements)
+		t, calls, err = o.chunks(source, chunksAlone(c, s.Measurements))
 	}
 	if err != nil {
 		var usage usageError
@@ -96,6 +96,24 @@ func (o *transferOptions) transfer(c *console.Console, source *anesim.Device, s 
 		return t, 0, &format.Error{Path: path, Err: err}
 	}
 	return t, calls, nil
+}
+
+// chunksAlone leaves out what a console line says besides the times of its chunks, and says so.
+func chunksAlone(c *console.Console, rows []anesim.Measurement) []anesim.Measurement {
+	var chunks []anesim.Measurement
+	var others []string
+	for _, m := range rows {
+		if _, err := strconv.Atoi(m.Component); err == nil {
+			chunks = append(chunks, m)
+		} else if !slices.Contains(others, m.Component) {
+			others = append(others, m.Component)
+		}
+	}
+	if len(others) > 0 && len(chunks) > 0 {
+		c.Warn("only the calls of chunks are transferred; left out: " + strings.Join(others, ", "))
+		return chunks
+	}
+	return rows
 }
 
 func (o *transferOptions) chunks(source *anesim.Device, rows []anesim.Measurement) (anesim.Transfer, int, error) {
