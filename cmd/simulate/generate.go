@@ -52,8 +52,8 @@ in the checkpoint's directory; without one, --ids takes and prints numbers.
 A checkpoint with a chat template is asked as in a conversation, others continue
 the text; --chat and --raw say it. Thoughts go to standard error.`,
 		Example: `  simulate generate tiny-e2b 'The window' --raw -n 16
-  simulate generate gemma-4-E2B-it 'Why is the sky blue?' --temperature 1 --top-k 64
-  simulate generate model.anelab --tokenizer tokenizer.json --layout @3way --mode ane -
+  simulate generate gemma-4-E2B-it 'Why is it blue?' --temperature 1 --top-k 64
+  simulate generate model.anelab --tokenizer vocab.gguf --layout @3way -
   simulate generate formula:e2b-10L '2, 1055, 37' --ids`,
 		Args: atMostArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

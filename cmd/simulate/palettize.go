@@ -45,7 +45,7 @@ coremltools does it, or with --linear by integers and scales. Weights that other
 ops read too, such as a tied embedding, stay; every weight is reported. OUT is
 written beside its name and renamed when it is complete.`,
 		Example: `  simulate palettize chunk1.mlpackage -o chunk1_w4.mlpackage --bits 4 --group 32
-  simulate palettize chunk4.mlpackage -o out.mlpackage --skip 'lm_head*' --bits 6
+  simulate palettize chunk4.mlpackage -o out.mlpackage --skip 'lm_head*'
   simulate palettize model.mlpackage -o int8.mlpackage --linear --bits 8`,
 		Args:              exactArgs(1, "package"),
 		ValidArgsFunction: completeModels,

@@ -35,7 +35,8 @@ The address is printed on standard output. Only this machine can connect unless
 Ctrl-C takes no more requests, finishes those that are there, and ends with 0.`,
 		Example: `  simulate serve tiny-e2b
   simulate serve gemma-4-E2B-it --layout @3way --mode ane --parallel 4
-  curl http://127.0.0.1:8080/v1/completions -H 'Content-Type: application/json' \
+  curl http://127.0.0.1:8080/v1/completions \
+    -H 'Content-Type: application/json' \
     -d '{"model": "tiny-e2b", "prompt": "The window", "max_tokens": 8}'`,
 		Args: atMostArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

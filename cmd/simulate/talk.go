@@ -112,7 +112,10 @@ func (o *talkFlags) openBundle(name string) (*talk.Engine, func() error, error) 
 	if file := b.Tokenizer(); file != "" {
 		at = vocabularyAt{mapped.Disk(filepath.Dir(file)), filepath.Base(file)}
 	}
-	if err = o.text(e, at, b.Config.VocabSize); err == nil {
+	// The flag's own default means all that the bundle has.
+	if asked := o.context.values[0]; asked > e.Context && asked != defaultTalkContext {
+		err = usagef("--context %d: the chunks of %s are compiled for %d; emit them again with --context %d", asked, name, e.Context, asked)
+	} else if err = o.text(e, at, b.Config.VocabSize); err == nil {
 		err = enoughMemory(e.Speaker.StepBytes()+e.Speaker.KVBytes(e.Context)*int64(max(o.sequences, 1)), e.Context, o.memory)
 	}
 	if err != nil {
