@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"anelab/attention"
 	"anelab/chunking"
 	"anelab/chunking/emit"
 	"anelab/coreml/bundle"
@@ -23,9 +24,9 @@ func TestBundlesSayWhatTheModelSays(t *testing.T) { // invariant, past the windo
 	src, err := checkpoint.Open(filepath.Join(shareddata.ModuleRoot(t), "testdata", "golden", "tiny-e2b", "bf16"))
 	require.NoError(t, err)
 	defer src.Close()
-	for _, layout := range []string{"@2way", "@3way", "@4way", "@topo1", "L0-3 | L4-9+head"} {
-		b := written(t, src, layout)
-		model, err := gemma4.Load(src.Config, src, arith.NewANE(arith.ANERules{}, 1), gemma4.Options{Rows: b.Tables})
+	for _, layout := range []string{"@2way", "@3way", "@4way", "@topo1", "L0-3 | L4-9+head", "@3way attn=stream:2+5", "@2way @4 attn=stream:1+4"} {
+		b, policies := written(t, src, layout)
+		model, err := gemma4.Load(src.Config, src, arith.NewANE(arith.ANERules{}, 1), gemma4.Options{Rows: b.Tables, Policies: policies})
 		require.NoError(t, err)
 		programs, whole := &Engine{Context: 33, Speaker: Programs{b}}, &Engine{Context: 33, Speaker: Whole{model}}
 		for _, s := range []gemma4.Sampling{gemma4.Greedy(), {Temperature: 1.5, TopK: 40, Seed: 5}} {
@@ -42,7 +43,7 @@ func TestBundlesSayWhatTheModelSays(t *testing.T) { // invariant, past the windo
 }
 
 // written is a bundle of a layout.
-func written(t *testing.T, src *checkpoint.Checkpoint, layout string) *bundle.Bundle {
+func written(t *testing.T, src *checkpoint.Checkpoint, layout string) (*bundle.Bundle, map[int]attention.Policy) {
 	t.Helper()
 	m, err := chunking.NewModel(src.Config)
 	require.NoError(t, err)
@@ -52,6 +53,8 @@ func written(t *testing.T, src *checkpoint.Checkpoint, layout string) *bundle.Bu
 	for i := range l.Cuts {
 		l.Cuts[i].Weights = quant.Encoding{DType: quant.F16, Bits: 16}
 	}
+	policies, err := l.Policies(m)
+	require.NoError(t, err)
 	plan, err := l.Plan(m)
 	require.NoError(t, err)
 	chunks, err := emit.Emit(context.Background(), plan, src, emit.Options{})
@@ -65,5 +68,5 @@ func written(t *testing.T, src *checkpoint.Checkpoint, layout string) *bundle.Bu
 	b, err := bundle.Open(dir, bundle.Options{Precision: interp.ANE, Threads: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
-	return b
+	return b, policies
 }
