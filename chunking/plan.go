@@ -2,6 +2,7 @@ package chunking
 
 import (
 	"fmt"
+	"strings"
 
 	"anelab/gemma4"
 	"anelab/quant"
@@ -188,10 +189,10 @@ func (p *Plan) Handoffs() []Handoff {
 	for _, kind := range []gemma4.Kind{gemma4.Sliding, gemma4.Full} {
 		h := Handoff{Layer: p.Model.kinds[kind].donor, Kind: kind}
 		for i, c := range p.Chunks {
-			if bytes := handoffBytes(c.Outputs, h.Layer); bytes > 0 {
+			if bytes := handoffBytes(c.Outputs, kind); bytes > 0 {
 				h.From, h.Bytes = i, bytes
 			}
-			if handoffBytes(c.Inputs, h.Layer) > 0 {
+			if handoffBytes(c.Inputs, kind) > 0 {
 				h.To = append(h.To, i)
 			}
 		}
@@ -202,10 +203,11 @@ func (p *Plan) Handoffs() []Handoff {
 	return all
 }
 
-func handoffBytes(ports []Port, donor int) int64 {
+// handoffBytes goes by names, which ports that were read from a package have too.
+func handoffBytes(ports []Port, kind gemma4.Kind) int64 {
 	var n int64
 	for _, p := range ports {
-		if p.Role == RoleHandoff && p.Layers[0] == donor {
+		if p.Role == RoleHandoff && strings.HasPrefix(p.Name, donorNames[kind]) {
 			n += p.Bytes()
 		}
 	}
