@@ -14,7 +14,6 @@ import (
 	"anelab/cmd/simulate/internal/view"
 	"anelab/gemma4"
 	"anelab/internal/arith"
-	"anelab/internal/checkpoint"
 	"anelab/internal/kernel"
 )
 
@@ -124,7 +123,7 @@ func (o *benchOptions) load(path string, r *view.Bench) (*gemma4.Model, func() e
 	if _, err := arith.New(o.mode, 1); err != nil {
 		return nil, nil, usageError{err}
 	}
-	src, err := checkpoint.Open(path)
+	src, err := openCheckpoint(path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -144,7 +144,7 @@ func runEmit(ctx context.Context, c *console.Console, o *emitOptions, args []str
 	if len(args) > 1 {
 		layout = args[1]
 	}
-	src, err := checkpoint.Open(args[0])
+	src, err := openCheckpoint(args[0])
 	if err != nil {
 		return err
 	}

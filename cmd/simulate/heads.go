@@ -12,7 +12,6 @@ import (
 	"anelab/cmd/simulate/internal/trial"
 	"anelab/cmd/simulate/internal/view"
 	"anelab/gemma4"
-	"anelab/internal/checkpoint"
 	"anelab/quality"
 )
 
@@ -142,7 +141,7 @@ func shapeOf(path string) (string, *chunking.Model, error) {
 	if name, m, err := loadModel(path); err == nil {
 		return name, m, nil
 	}
-	k, err := checkpoint.Open(path)
+	k, err := openCheckpoint(path)
 	if err != nil {
 		return "", nil, err
 	}

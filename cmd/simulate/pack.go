@@ -95,7 +95,7 @@ func (o *packOptions) open(args []string) (checkpoint.PackSource, func() error, 
 	} else if strings.HasSuffix(path, ".mlpackage") {
 		return nil, nil, usagef("%s is a package; name the checkpoint with its tables by --base", path)
 	}
-	src, err := checkpoint.Open(path)
+	src, err := openCheckpoint(path)
 	if err != nil {
 		return nil, nil, err
 	}

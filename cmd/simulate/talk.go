@@ -133,21 +133,32 @@ type vocabularyAt struct {
 
 // openTalking opens a checkpoint, and says where its vocabulary would be.
 func openTalking(name string) (*checkpoint.Checkpoint, vocabularyAt, error) {
-	info, err := os.Stat(name)
+	src, err := openCheckpoint(name)
 	switch {
-	case name == embeddedName && errors.Is(err, fs.ErrNotExist):
-		src, err := checkpoint.OpenFS(anelab.Files, embeddedCheckpoint)
+	case isEmbedded(name):
 		return src, vocabularyAt{mapped.In(anelab.Files, embeddedVocabulary), embeddedName + ".json"}, err
 	case strings.HasPrefix(name, "formula:"):
-		src, err := checkpoint.Open(name)
 		return src, vocabularyAt{}, err
 	}
 	folder := name
-	if err == nil && !info.IsDir() {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		folder = filepath.Dir(name)
 	}
-	src, err := checkpoint.Open(name)
 	return src, vocabularyAt{mapped.Disk(folder), tokenizer.FileName}, err
+}
+
+// openCheckpoint opens a checkpoint of the disk, a formula, or the one that comes with the program.
+func openCheckpoint(name string) (*checkpoint.Checkpoint, error) {
+	if isEmbedded(name) {
+		return checkpoint.OpenFS(anelab.Files, embeddedCheckpoint)
+	}
+	return checkpoint.Open(name)
+}
+
+// isEmbedded: a file of that name on the disk goes first.
+func isEmbedded(name string) bool {
+	_, err := os.Stat(name)
+	return name == embeddedName && errors.Is(err, fs.ErrNotExist)
 }
 
 func (o *talkFlags) load(c *console.Console, src *checkpoint.Checkpoint, name string, at vocabularyAt) (*talk.Engine, error) {

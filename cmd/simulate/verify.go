@@ -257,7 +257,7 @@ func (o *verifyOptions) open(c *console.Console) (*verification, error) {
 		v.name = "tiny-e2b (embedded)"
 		v.checkpoint, err = checkpoint.OpenFS(anelab.Files, embeddedCheckpoint)
 	} else {
-		v.checkpoint, err = checkpoint.Open(o.checkpoint)
+		v.checkpoint, err = openCheckpoint(o.checkpoint)
 	}
 	if err != nil {
 		return nil, err

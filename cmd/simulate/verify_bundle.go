@@ -13,7 +13,6 @@ import (
 	"anelab/coreml/bundle"
 	"anelab/coreml/interp"
 	"anelab/gemma4"
-	"anelab/internal/checkpoint"
 	"anelab/internal/checkpoint/converted"
 )
 
@@ -64,7 +63,7 @@ func (f *bundleFlags) subject(s *proof.PackageSubject, b *bundle.Bundle, files *
 	}
 	var err error
 	if f.weights != "" {
-		if s.Checkpoint, err = checkpoint.Open(f.weights); err != nil {
+		if s.Checkpoint, err = openCheckpoint(f.weights); err != nil {
 			return err
 		}
 		*files = append(*files, s.Checkpoint)

@@ -9,7 +9,6 @@ import (
 	"anelab/cmd/simulate/internal/proof"
 	"anelab/cmd/simulate/internal/view"
 	"anelab/coreml"
-	"anelab/internal/checkpoint"
 )
 
 // runPackages proves the packages of a converter against the checkpoint that they were made of.
@@ -17,7 +16,7 @@ func (o *verifyOptions) runPackages(ctx context.Context, c *console.Console, pat
 	if len(o.modes) > 0 || len(o.goldens) > 0 {
 		return usagef("packages compute in fp16: --mode and --golden are for a checkpoint by itself")
 	}
-	base, err := checkpoint.Open(path)
+	base, err := openCheckpoint(path)
 	if err != nil {
 		return err
 	}
